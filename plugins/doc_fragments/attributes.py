@@ -66,7 +66,7 @@ attributes:
     support: full
 """
 
-    EOS = r"""
+    EOS_GROUP = r"""
 options: {}
 attributes:
   action_group:
@@ -76,7 +76,7 @@ attributes:
     support: full
 """
 
-    OPENSTACK = r"""
+    OPENSTACK_GROUP = r"""
 options: {}
 attributes:
   action_group:
@@ -86,7 +86,7 @@ attributes:
     support: full
 """
 
-    PDU = r"""
+    PDU_GROUP = r"""
 options: {}
 attributes:
   action_group:
@@ -96,7 +96,7 @@ attributes:
     support: full
 """
 
-    VIPU = r"""
+    VIPU_GROUP = r"""
 options: {}
 attributes:
   action_group:

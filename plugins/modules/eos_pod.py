@@ -21,7 +21,7 @@ description:
 extends_documentation_fragment:
   - openipu.pod.eos
   - openipu.pod.attributes
-  - openipu.pod.attributes.eos
+  - openipu.pod.attributes.eos_group
 attributes:
   check_mode:
     support: full

@@ -17,7 +17,7 @@ description:
 extends_documentation_fragment:
   - openipu.pod.eos
   - openipu.pod.attributes.info
-  - openipu.pod.attributes.eos
+  - openipu.pod.attributes.eos_group
 options:
   host:
     description: Name or address of the switch. Its eAPI must be enabled (C(management api http-commands)).

@@ -26,7 +26,7 @@ extends_documentation_fragment:
   - openipu.pod.openstack
   - openipu.pod.openstack_network
   - openipu.pod.attributes
-  - openipu.pod.attributes.openstack
+  - openipu.pod.attributes.openstack_group
 attributes:
   check_mode:
     support: full

@@ -19,7 +19,7 @@ description:
 extends_documentation_fragment:
   - openipu.pod.openstack
   - openipu.pod.attributes.info
-  - openipu.pod.attributes.openstack
+  - openipu.pod.attributes.openstack_group
 options:
   pod:
     description: Name of the owning POD. Omit to read no objects.

@@ -18,7 +18,7 @@ description:
 extends_documentation_fragment:
   - openipu.pod.openstack
   - openipu.pod.attributes
-  - openipu.pod.attributes.openstack
+  - openipu.pod.attributes.openstack_group
 attributes:
   check_mode:
     support: full

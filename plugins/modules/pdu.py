@@ -19,7 +19,7 @@ description:
 extends_documentation_fragment:
   - openipu.pod.pdu
   - openipu.pod.attributes
-  - openipu.pod.attributes.pdu
+  - openipu.pod.attributes.pdu_group
 attributes:
   check_mode:
     support: full

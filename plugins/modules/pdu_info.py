@@ -18,7 +18,7 @@ description:
 extends_documentation_fragment:
   - openipu.pod.pdu
   - openipu.pod.attributes.info
-  - openipu.pod.attributes.pdu
+  - openipu.pod.attributes.pdu_group
 options:
   added_loads:
     description:

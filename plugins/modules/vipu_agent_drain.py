@@ -20,7 +20,7 @@ description:
   - Requires the open controller and O(transport=grpc).
 extends_documentation_fragment:
   - openipu.pod.vipu
-  - openipu.pod.attributes.vipu
+  - openipu.pod.attributes.vipu_group
 attributes:
   check_mode:
     description: Can run in C(check_mode) and return the partitions that would move. The controller computes them without a change.

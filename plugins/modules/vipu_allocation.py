@@ -17,7 +17,7 @@ description:
 extends_documentation_fragment:
   - openipu.pod.vipu
   - openipu.pod.attributes
-  - openipu.pod.attributes.vipu
+  - openipu.pod.attributes.vipu_group
 options:
   id:
     description: ID of the allocation.

@@ -21,7 +21,7 @@ description:
   - Both Graphcore's controller and the open controller keep their last run until they are restarted.
 extends_documentation_fragment:
   - openipu.pod.vipu
-  - openipu.pod.attributes.vipu
+  - openipu.pod.attributes.vipu_group
 attributes:
   check_mode:
     description: Can run in C(check_mode) and return the tests that would run, without running any.

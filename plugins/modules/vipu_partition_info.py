@@ -18,7 +18,7 @@ description:
 extends_documentation_fragment:
   - openipu.pod.vipu
   - openipu.pod.attributes.info
-  - openipu.pod.attributes.vipu
+  - openipu.pod.attributes.vipu_group
 options:
   id:
     description: ID of a partition. Omit to return all partitions.

@@ -19,7 +19,7 @@ description:
 extends_documentation_fragment:
   - openipu.pod.vipu
   - openipu.pod.attributes
-  - openipu.pod.attributes.vipu
+  - openipu.pod.attributes.vipu_group
 attributes:
   check_mode:
     support: full

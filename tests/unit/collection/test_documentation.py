@@ -4,7 +4,11 @@
 from __future__ import annotations
 
 import importlib
+import json
 import re
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +18,7 @@ from ansible_collections.openipu.pod.plugins.module_utils.vipu.contract import a
 
 from tests import ROOT
 
+BIN = Path(sys.executable).parent
 MODULES = sorted(path.stem for path in (ROOT / "plugins/modules").glob("*.py"))
 TEMPLATE = re.compile(r"\{\{.*\}\}")
 
@@ -73,10 +78,22 @@ def test_documentation_of_every_module(name: str) -> None:
     fragments = documentation["extends_documentation_fragment"]
     assert any(fragment.startswith("openipu.pod.attributes") for fragment in fragments)
     assert documentation["version_added"] == "0.1.0"
-    runtime = yaml.safe_load((ROOT / "meta/runtime.yml").read_text())
-    for group, members in runtime["action_groups"].items():
-        assert (name in members) == (f"openipu.pod.attributes.{group}" in fragments), group
     assert (ROOT / f"plugins/action/{name}.py").exists()
+
+
+def test_documentation_with_its_fragments() -> None:
+    """Ansible reads the last part of a fragment's name as a file, if there is one."""
+    command = [str(BIN / "ansible-doc"), "--json", *(f"openipu.pod.{name}" for name in MODULES)]
+    output = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=120).stdout
+    groups = yaml.safe_load((ROOT / "meta/runtime.yml").read_text())["action_groups"]
+    shown = json.loads(output)
+    assert len(shown) == len(MODULES)
+    for name in MODULES:
+        document = shown[f"openipu.pod.{name}"]["doc"]
+        expected = [f"openipu.pod.{group}" for group, members in groups.items() if name in members]
+        assert document["attributes"].get("action_group", {}).get("membership", []) == expected, name
+        notes = document.get("notes", [])
+        assert len(notes) == len(set(notes)), name
 
 
 # Fields of requests without an option, and the reason.
