@@ -18,6 +18,7 @@ from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
 
 _WIDE = 700  # pixels, from which on a drawing scrolls on narrow screens
+_SMALLEST = 0.56  # of the width of a drawing: its texts of 16 pixels then have 9
 
 
 def drawing(source: str) -> str:
@@ -52,8 +53,12 @@ class Mermaid(Directive):  # type: ignore[misc]  # docutils has no types
             svg = drawing("\n".join(self.content))
         except Exception as error:
             raise self.error(f"Cannot draw the diagram: {error}") from error
-        kind = "diagram diagram-wide" if _width(svg) > _WIDE else "diagram"
-        return [nodes.raw("", f'<div class="{kind}">{svg}</div>', format="html")]
+        return [nodes.raw("", f'<div class="diagram"{_least(_width(svg))}>{svg}</div>', format="html")]
+
+
+def _least(width: float) -> str:
+    """Return the attribute with the least width of a drawing; a wider drawing than its box scrolls."""
+    return f' style="--least-width: {max(_WIDE, width * _SMALLEST):.0f}px"' if width > _WIDE else ""
 
 
 def _width(svg: str) -> float:

@@ -22,11 +22,13 @@ def paragraph(text: str) -> str:
 
 
 def table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    """Return a table, or an empty text when it has no rows."""
-    body = [f"| {' | '.join(cell(value) for value in row)} |" for row in rows]
-    if not body:
+    """Return a table without empty columns, or an empty text when it has no rows."""
+    columns = [column for column in zip(header, *rows, strict=True) if any(column[1:])]
+    if not columns:
         return ""
-    return "\n".join([f"| {' | '.join(header)} |", f"|{' --- |' * len(header)}", *body])
+    titles, *body = zip(*columns, strict=True)
+    lines = [f"| {' | '.join(map(cell, row))} |" for row in body]
+    return "\n".join([f"| {' | '.join(titles)} |", f"|{' --- |' * len(titles)}", *lines])
 
 
 def cell(text: str) -> str:

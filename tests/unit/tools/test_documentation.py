@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from tools.documentation.code_breaks import with_breaks
 from tools.documentation.plugins import adapt
+from tools.reference.markdown import table
 
 PAGE = """Openipu.Pod
 ===========
@@ -25,3 +27,25 @@ def test_a_page_has_no_list_of_its_contents() -> None:
     page = adapt(PAGE)
     assert page.startswith("openipu.pod\n===========\n\nSynopsis\n")
     assert page.endswith(PAGE[PAGE.index("Synopsis") :])
+
+
+def test_long_names_in_code_can_wrap_after_punctuation() -> None:
+    page = '<p>monitoring_address <span class="pre">monitoring_web_ca</span> <span class="pre">a_b</span></p>'
+    assert with_breaks(page) == page.replace(">monitoring_web_ca<", ">monitoring_<wbr>web_<wbr>ca<")
+    assert with_breaks("<h1>openipu.pod.pdu module</h1>") == "<h1>openipu.<wbr>pod.<wbr>pdu module</h1>"
+    assert with_breaks('<a href="#a">ListAllocationsReply</a>') == ('<a href="#a">List<wbr>Allocations<wbr>Reply</a>')
+    assert with_breaks('<span class="pre">webhooks.certManager</span>').count("<wbr>") == 2
+    assert with_breaks('<span class="pre">&lt;name&gt;_ipuof.conf</span>') == (
+        '<span class="pre">&lt;name&gt;_ipuof.<wbr>conf</span>'
+    )
+
+
+def test_a_table_has_no_empty_columns() -> None:
+    rows = [("--force", "", "remove | all"), ("--wait", "", "")]
+    assert table(("Option", "Default", "Meaning"), rows).splitlines() == [
+        "| Option | Meaning |",
+        "| --- | --- |",
+        "| --force | remove \\| all |",
+        "| --wait |  |",
+    ]
+    assert table(("Option",), []) == ""

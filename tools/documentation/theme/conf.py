@@ -10,6 +10,7 @@ extensions = [
     "myst_parser",
     "sphinx_antsibull_ext",
     "tools.documentation.ansible_labels",
+    "tools.documentation.code_breaks",
     "tools.documentation.diagrams",
 ]
 exclude_patterns = ["plugins/collections.rst"]

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Sphinx extension: long names in code, links and titles can wrap after punctuation, so that they fit their box."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from sphinx.application import Sphinx
+
+_WORD = re.compile(r'(?<=<span class="pre">)[^<]{12,}(?=</span>)')
+_LINK = re.compile(r'(?<=">)[A-Z]\w{15,}(?=</(?:a|span)>)')
+_TITLE = re.compile(r"(?<=<h1>)[^<]+")
+_BREAK = re.compile(r"(?<=[\w}])([_./:=]+)(?=\w)|(?<=[a-z])(?=[A-Z])")
+
+
+def with_breaks(page: str) -> str:
+    """Return the HTML of a page in which long words of inline code, long linked names and its title can wrap."""
+    for pattern in (_WORD, _LINK, _TITLE):
+        page = pattern.sub(_broken, page)
+    return page
+
+
+def _broken(text: re.Match[str]) -> str:
+    return _BREAK.sub(lambda found: f"{found[0]}<wbr>", text[0])
+
+
+def _change(app: Sphinx, name: str, template: str, context: dict[str, Any], tree: Any) -> None:
+    if "body" in context:
+        context["body"] = with_breaks(context["body"])
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the change of finished pages."""
+    app.connect("html-page-context", _change)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
