@@ -164,7 +164,7 @@ def test_a_started_machine_is_up_at_once(deployed):
         until(lambda: set(unreached(client, {"ag03", "ag04"}, 0)) == {"ag03", "ag04"})
         deployed.twin("start-machine", "ag03")
         assert set(unreached(client, {"ag03", "ag04", "other"}, 0)) == {"ag04"}
-        assert "Failed to connect" in unreached(client, {"ag04"}, 0.2)["ag04"]
+        until(lambda: "Failed to connect" in unreached(client, {"ag04"}, 0.2)["ag04"])  # after the next attempt
         deployed.twin("start-machine")
         assert unreached(client, {"ag03", "ag04"}, 0) == {}
 
