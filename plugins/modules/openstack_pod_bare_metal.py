@@ -114,7 +114,7 @@ options:
             description: Whether Ironic verifies the certificate of the BMC. With any other setting of O(nodes[].bmc), the default is V(true).
             type: bool
       ports:
-        description: All ports. Others of the node are removed.
+        description: All ports. Others of the node are removed, except members of port groups.
         type: list
         elements: dict
         suboptions:

@@ -225,8 +225,8 @@ def test_an_unusable_bmc_has_one_message(rack: Rack, settings: dict[str, Any], c
 def awx_connection() -> dict[str, Any]:
     """Return the connection as the credential of AWX provides it."""
     settings = yaml.safe_load((STATE / "clouds.yaml").read_text())["clouds"][SYSTEM_CLOUD]
-    names = ("auth_url", "username", "password", "user_domain_name", "system_scope")
-    return {"auth": {name: settings["auth"][name] for name in names}}
+    auth = {name: settings["auth"][name] for name in ("auth_url", "username", "password")}
+    return {"auth": {**auth, "user_domain_name": "Default", "system_scope": "all"}}
 
 
 @pytest.mark.parametrize("awx", [False, True])
@@ -281,6 +281,26 @@ def test_the_playbook_registers_the_machines_of_a_pod(rack: Rack, tmp_path: Path
     assert show(rack.names[1])["provision_state"] == "manageable"
     assert "changed=0" in play("--limit", rack.names[0], **removal)
     assert "changed=1" in play(**removal)
+
+
+def test_members_of_the_port_group_of_a_bond_stay(rack: Rack) -> None:
+    rack.register()
+    name, second = rack.names[0], rack.mac(9)
+    node = show(name)["uuid"]
+    (first,) = client("port", "list", "--node", name, "-f", "json")
+    bond = ("--name", f"{rack.pod}-data", "--address", rack.mac(1), "--mode", "802.3ad", "--unsupport-standalone-ports")
+    group = client("port", "group", "create", "--node", node, *bond, "-f", "json")["uuid"]
+    client("port", "set", first["uuid"], "--pxe-disabled", "--port-group", group)
+    member = ("--port-group", group, "--pxe-enabled", "false", "--physical-network", "physnet100g")
+    client("port", "create", second, "--node", node, *member)
+    other = rack.mac(8)
+    client("port", "create", other, "--node", node)
+    assert rack.run(nodes=rack.nodes())["ports"]["removed"] == [other]
+    with rack.log.no_writes():
+        assert not rack.run(nodes=rack.nodes())["changed"]
+    ports = client("port", "list", "--node", name, "--long", "-f", "json")
+    found = {port["address"]: port["portgroup_uuid"] for port in ports}
+    assert found == {rack.mac(1): group, second: group}
 
 
 def test_ports_of_an_available_node_change_in_maintenance(rack: Rack) -> None:

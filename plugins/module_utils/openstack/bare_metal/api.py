@@ -21,7 +21,10 @@ _NODE_FIELDS = (
     *("provision_state", "power_state", "maintenance", "instance_uuid", "automated_clean"),
     *("%s_interface" % name for name in INTERFACES),
 )
-_PORT_FIELDS = ("uuid", "address", "node_uuid", "physical_network", "pxe_enabled", "local_link_connection")
+_PORT_FIELDS = (
+    *("uuid", "address", "node_uuid", "physical_network", "pxe_enabled", "local_link_connection"),
+    "portgroup_uuid",
+)
 _LOCK_SECONDS = 30.0  # Ironic locks a node while it reads its power state
 _LOCK_INTERVAL = 0.5
 

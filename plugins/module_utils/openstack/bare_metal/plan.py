@@ -67,6 +67,7 @@ def parse_port(raw: Object, names: dict[str, str], desired: Object) -> Object:
         "node": names.get(raw["node_uuid"], raw["node_uuid"]),
         "physical_network": raw["physical_network"],
         "pxe_enabled": raw["pxe_enabled"],
+        "in_group": raw["portgroup_uuid"] is not None,
         "local_link": {key: link[key] for key in compared if key in link},
     }
 
@@ -95,7 +96,8 @@ def plan_removal(pod: str, names: list[str] | None, state: State) -> list[Step]:
 def plan_ports(pod: str, desired: list[Object], managed: t.Collection[str], state: State) -> list[Step]:
     """Return the steps of the ports of the nodes ``managed``, whose other ports are removed.
 
-    A port moves from another node of the POD, for instance after an exchange of RNICs. Raises UserError.
+    Members of port groups stay, because the site creates the port groups of bonds. A port moves from another node of
+    the POD, for instance after an exchange of RNICs. Raises UserError.
     """
     nodes = state.by_name
     for item in desired:
@@ -105,7 +107,11 @@ def plan_ports(pod: str, desired: list[Object], managed: t.Collection[str], stat
                 "Cannot register MAC %s for node '%s': node '%s' has it, which does not belong to '%s'. Correct the "
                 "MAC, or remove it there." % (item["mac"], item["node"], other, pod)
             )
-    return plan(PORT, desired, state.ports, prune=lambda port: port["node"] in managed, recreate=True)
+
+    def is_removed(port: Object) -> bool:
+        return port["node"] in managed and not port["in_group"]
+
+    return plan(PORT, desired, state.ports, prune=is_removed, recreate=True)
 
 
 def _check_owners(pod: str, names: t.Iterable[str], state: State) -> None:

@@ -69,6 +69,7 @@ def port(owner: str = "u-ipum01", mac: str = MAC, **changes: Any) -> dict[str, A
         "physical_network": "physnet100g",
         "pxe_enabled": True,
         "local_link_connection": LINK,
+        "portgroup_uuid": None,
         **changes,
     }
 
@@ -217,6 +218,15 @@ def test_a_port_moves_only_between_nodes_of_the_pod() -> None:
     with pytest.raises(UserError, match=f"Cannot register MAC {MAC} for node 'ipum01': node 'ipum02' has it"):
         run(fake)
     assert fake.writes == []
+
+
+def test_members_of_port_groups_stay() -> None:
+    """The site creates the port group of a bond, and the port of its second member."""
+    member = port(mac="0c:42:a1:00:05:99", portgroup_uuid="g1")
+    fake = cloud([node()], [port(portgroup_uuid="g1"), member, port(mac="0c:42:a1:00:05:98")])
+    result = run(fake)
+    assert (result["ports"]["unchanged"], result["ports"]["removed"]) == ([MAC], ["0c:42:a1:00:05:98"])
+    assert [key for key, _body in fake.writes] == ["DELETE /ports/p-0c:42:a1:00:05:98"]
 
 
 def test_ports_stay_when_they_are_not_listed() -> None:
