@@ -100,6 +100,20 @@ def firewall(settings: dict[str, Any]) -> list[str]:
     return [line.strip() for line in files(settings)["/etc/openipu/firewall.nft"].splitlines()]
 
 
+def test_security_updates_can_be_switched_off(tmp_path: Path) -> None:
+    file = "/etc/apt/apt.conf.d/60openipu-updates"
+    settings = render(tmp_path)
+    assert "unattended-upgrades" in settings["packages"]
+    assert "label=Debian-Security" in files(settings)[file]
+    assert 'Automatic-Reboot "false"' in files(settings)[file]
+    assert 'Automatic-Reboot "true"' in files(render(tmp_path, control_instance_updates_reboot=True))[file]
+    without = render(tmp_path, control_instance_security_updates=False)
+    assert set(settings["packages"]) - set(without["packages"]) == {"unattended-upgrades"}
+    assert files(settings).keys() - files(without).keys() == {file}
+    timers = ["systemctl", "enable", "--now", "apt-daily.timer", "apt-daily-upgrade.timer"]
+    assert settings["runcmd"] == [*without["runcmd"], timers]
+
+
 def test_services_that_listen_start_after_the_firewall(tmp_path: Path) -> None:
     rendered = files(render(tmp_path))
     for service in ("haproxy", "prometheus", "prometheus-node-exporter", "rsyslog"):

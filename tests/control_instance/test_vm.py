@@ -175,6 +175,16 @@ def test_cloud_init_reports_no_error(vpod: Vpod) -> None:
     assert failed == ""
 
 
+def test_only_security_updates_are_installed(vpod: Vpod) -> None:
+    output = vpod.ssh("sudo unattended-upgrade --dry-run --debug 2>&1", BOOT_SECONDS).stdout
+    [allowed] = [line for line in output.splitlines() if line.startswith("Allowed origins are")]
+    assert "label=Debian-Security" in allowed
+    assert not re.search(r"label=Debian[,\s]", allowed)
+    for timer in ("apt-daily.timer", "apt-daily-upgrade.timer"):
+        states = vpod.output(f"systemctl is-enabled {timer} && systemctl is-active {timer}")
+        assert states.split() == ["enabled", "active"], timer
+
+
 def test_users_of_the_tenant_reach_the_controller(vpod: Vpod) -> None:
     assert "alice" in client(vpod, vpod.site, CONTROLLER, "admin", "vipu-admin", "create", "user", "alice").stdout
     done = client(vpod, vpod.tenant, ADDRESS, "alice", "vipu", "list", "partitions")

@@ -52,6 +52,7 @@ def _control_instance_packages() -> list[str]:
     metrics = variables("monitoring", "Debian.yml")["monitoring_packages"]
     return [
         *variables("common", "Debian.yml")["common_firewall_packages"],
+        *variables("common", "Debian.yml")["common_updates_packages"],
         *variables("log_receiver", "main.yml")["log_receiver_packages"],
         *variables("control_instance", "main.yml")["control_instance_packages"],
         *(metrics[part] for part in ("prometheus", "node_exporter")),
