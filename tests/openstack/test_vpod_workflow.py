@@ -84,9 +84,9 @@ def test_an_order_is_created_rolled_back_or_denied(
     assert "vpod_is_new" not in mistyped.jobs["create"].artifacts
     assert "Nothing was deleted, because the order created nothing" in output(mistyped, "rollback")
 
-    other = jobs.run_workflow("Order a vPOD", {**answers, "vpod_tenant_id": "0" * 32})
+    other = jobs.run_workflow("Order a vPOD", {**answers, "vpod_tenant_id": "1" * 32})
     assert statuses(other) == {"create": "failed", "rollback": "failed"}
-    assert "the order is for the project with the ID 000" in output(other, "create")
+    assert f"the order is for the project with the ID {'1' * 32}" in output(other, "create")
     assert "Nothing was deleted, because the order created nothing" in output(other, "rollback")
 
     failed = jobs.run_workflow("Order a vPOD", {**answers, "vpod_flavor": flavor_without_host})
