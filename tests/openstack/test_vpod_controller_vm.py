@@ -62,9 +62,9 @@ def test_an_order_whose_controller_vm_fails_is_completed_or_released(
             "Correct the cause, and run the task again, which recreates it." in output
         )
         assert (
-            f"vPOD '{name}' is incomplete. It has its record in project 'tenant-a', allocation {name}, shares of "
-            f"networks, VM {controller}. Correct the error above. Then run vpod_create.yml again to complete it, "
-            "or vpod_destroy.yml to delete it." in output
+            f"The run for vPOD '{name}' is incomplete. The vPOD has its record in project 'tenant-a', "
+            f"allocation {name}, shares of networks, VM {controller}. Correct the error above. Then run "
+            "vpod_create.yml again to complete it, or vpod_destroy.yml to delete it." in output
         )
         # The steps after the controller VM did not run.
         assert (statuses(admin, order), partitions(twin)) == ({controller: "ERROR"}, {})
