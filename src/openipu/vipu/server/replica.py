@@ -30,6 +30,7 @@ from openipu.vipu.storage.interface import NotLeaderError, StoreError
 _POLL_SECONDS = 0.1  # between two checks of the leader key of the mirror, and of the loss of leadership
 _LEASES = 3  # times of a lease after which the leader key cannot be that of an earlier run
 _START_SECONDS = 30.0  # for etcd to respond at the start
+_RETRY_SECONDS = 1.0  # between two attempts to read
 
 _log = structlog.get_logger("vipu-server")
 
@@ -94,7 +95,7 @@ class Replica:
                         f"Cannot use the store {str(self._location)!r}: {error.details}. Check the addresses, that "
                         "etcd runs there, and the options for TLS and users."
                     ) from None
-                if self._stop.wait(1.0):
+                if self._stop.wait(_RETRY_SECONDS):
                     return False
             else:
                 return True
@@ -134,6 +135,7 @@ class Replica:
             present = mirror.read(self._client, self._keys).leader
         except StoreError as error:
             _log.warning("leader not read", reason=str(error))
+            self._stop.wait(_RETRY_SECONDS)
             return
         if present is not None and present.token == leader.token:
             address = self._own["user"]
