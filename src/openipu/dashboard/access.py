@@ -165,25 +165,36 @@ class Tenant:
             return client.survey()
 
     @cached_property
-    def _listed(self) -> list[Order] | OrderError:
-        """Orders of the project, or the error, which is not tried again in one request."""
+    def _jobs(self) -> list[tuple[str, dict[str, Any]]] | OrderError:
+        """Jobs of all projects, or the error, which is not tried again in one request."""
         try:
             client = self._awx
             with _order_errors():
-                return orders.of_project(client.jobs(), self._cloud.project_id)
+                return client.jobs()
         except OrderError as error:
             return error
 
+    def _all_jobs(self) -> list[tuple[str, dict[str, Any]]]:
+        """Return the jobs of all projects. Raises OrderError."""
+        if isinstance(self._jobs, OrderError):
+            raise self._jobs
+        return self._jobs
+
     def listed_orders(self) -> list[Order]:
         """Return the orders of the project. Raises OrderError."""
-        if isinstance(self._listed, OrderError):
-            raise self._listed
-        return self._listed
+        return orders.of_project(self._all_jobs(), self._cloud.project_id)
+
+    def _unfinished(self) -> list[Order]:
+        """Return the unfinished orders that may be of the project. Raises OrderError.
+
+        Some have no id of a project: those of operators, and those before an upgrade. The list omits them.
+        """
+        return orders.unfinished(self._all_jobs(), self._cloud.project_id, self.project.name)
 
     def order(self, answers: Mapping[str, Any]) -> None:
         """Order a vPOD for the project. ``answers``: those of the survey, except the project. Raises OrderError."""
         client, name = self._awx, answers["vpod_name"]
-        pending = [order for order in self.listed_orders() if order.action == awx.ORDER and not order.ended]
+        pending = [order for order in self._unfinished() if order.action == awx.ORDER]
         if message := orders.name_error(name, [*self.project.vpods, *(order.vpod for order in pending)]):
             raise OrderError(message)
         if self.settings.awx and len(pending) >= self.settings.awx.max_pending:
@@ -205,20 +216,20 @@ class Tenant:
 
     def may_release(self, name: str) -> bool:
         """Return whether the user can release a vPOD now. No job for it may wait or run."""
-        if not self.may_order or name not in self.project.vpods or isinstance(self._listed, OrderError):
+        if not self.may_order or name not in self.project.vpods or isinstance(self._jobs, OrderError):
             return False
-        return all(order.ended for order in self._listed if order.vpod == name)
+        return all(order.vpod != name for order in self._unfinished())
 
     def release(self, name: str) -> None:
         """Release a vPOD of the project. Raises OrderError."""
         client = self._awx
         if name not in self.project.vpods:
             raise OrderError(f"Cannot release vPOD '{name}': this project has no such vPOD.")
-        if any(order.vpod == name and not order.ended for order in self.listed_orders()):
+        if any(order.vpod == name for order in self._unfinished()):
             raise OrderError(
                 f"Cannot release vPOD '{name}': its last order or release has not ended. Wait for its end."
             )
-        del self._listed  # a second release in this request is rejected too
+        del self._jobs  # a second release in this request is rejected too
         with _order_errors():
             client.release({"vpod_name": name, **self._answers()})
 

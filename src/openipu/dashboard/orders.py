@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -135,10 +135,24 @@ def of_project(jobs: Iterable[tuple[str, Mapping[str, Any]]], project: str) -> l
 
     ``jobs``: their action, and the jobs as AWX returns them.
     """
+    return _orders(jobs, lambda id, _name: bool(id) and id == project)
+
+
+def unfinished(jobs: Iterable[tuple[str, Mapping[str, Any]]], project: str, project_name: str) -> list[Order]:
+    """Return the unfinished orders that may be of a project: those with its id, and those with its name and no id.
+
+    ``jobs``: as for of_project.
+    """
+    found = _orders(jobs, lambda id, name: id == project if id else bool(name) and name == project_name)
+    return [order for order in found if not order.ended]
+
+
+def _orders(jobs: Iterable[tuple[str, Mapping[str, Any]]], is_selected: Callable[[str, str], bool]) -> list[Order]:
+    """Return the orders whose id and name of the project are selected, newest first."""
     found = []
     for action, job in jobs:
         variables = _variables(job.get("extra_vars"))
-        if variables.get(PROJECT_ID) != project:
+        if not is_selected(*(str(variables.get(key) or "") for key in (PROJECT_ID, "vpod_tenant"))):
             continue
         status = _WORDS.get(str(job.get("status")), str(job.get("status")))
         name, ipus, flavor = (str(variables.get(f"vpod_{name}", "")) for name in ("name", "ipus", "flavor"))

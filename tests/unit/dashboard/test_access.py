@@ -166,6 +166,35 @@ def test_a_vpod_with_a_running_job_is_not_released(server: Server, setting: dict
     assert len(jobs(server, "jobs")) == 1
 
 
+def test_unfinished_jobs_without_an_id_block_the_project_of_their_name(server: Server, setting: dict[str, Any]) -> None:
+    """Operators launch jobs in AWX without the ID, which is optional there. Jobs before the upgrade have none."""
+    access.tenant(setting, Cloud()).order(ANSWERS)
+    [job] = jobs(server)
+    variables = {**json.loads(job["extra_vars"]), "vpod_name": "blue"}
+    del variables["vpod_tenant_id"]
+    job["extra_vars"] = json.dumps(variables)
+    tenant = access.tenant(setting, Cloud())
+    assert tenant.listed_orders() == [], "it may be an order of another project of this name"
+    assert not tenant.may_release("blue")
+    assert "has not ended" in rejected(lambda: tenant.release("blue"))
+    assert jobs(server, "jobs") == []
+
+    def order(name: str, id: str = "a1", project: str = "research", **used: Usage) -> None:
+        access.tenant(setting, Cloud(Project(id, project, ()), used=used)).order({**ANSWERS, "vpod_name": name})
+
+    assert "this project has one of this name" in rejected(lambda: order("blue"))
+    assert "8 vCPUs more with 1 pending" in rejected(lambda: order("red", cores=Usage(7, 0)))
+    order("red")
+    order("green")
+    assert "3 orders of this project have not ended" in rejected(lambda: order("grey"))
+    order("blue", "a2", "other")
+
+    job["extra_vars"] = json.dumps({**variables, "vpod_tenant_id": ""})  # an empty answer in AWX
+    assert not access.tenant(setting, Cloud()).may_release("blue")
+    job["status"] = "failed"
+    access.tenant(setting, Cloud()).release("blue")
+
+
 def test_pending_orders_need_quotas_and_are_limited(server: Server, setting: dict[str, Any]) -> None:
     def order(name: str, **used: Usage) -> None:
         access.tenant(setting, Cloud(used=used)).order({**ANSWERS, "vpod_name": name})

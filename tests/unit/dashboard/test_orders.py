@@ -8,7 +8,17 @@ from typing import Any
 
 import pytest
 
-from openipu.dashboard.orders import Flavor, OrderError, Survey, Usage, name_error, of_project, quota_errors, survey
+from openipu.dashboard.orders import (
+    Flavor,
+    OrderError,
+    Survey,
+    Usage,
+    name_error,
+    of_project,
+    quota_errors,
+    survey,
+    unfinished,
+)
 from tests.unit.collection.awx.content import load, named
 
 USAGES = {
@@ -96,6 +106,31 @@ def test_a_project_sees_its_own_orders_only() -> None:
     ]
 
 
+def test_unfinished_orders_without_an_id_may_be_of_the_project() -> None:
+    """Operators launch them in AWX. Orders before the upgrade have no ID either."""
+
+    def variables(name: str, **more: Any) -> str:
+        return json.dumps({"vpod_name": name, "vpod_tenant": "research", **more})
+
+    found = unfinished(
+        [
+            job(1, variables("mine", vpod_tenant_id="a1")),
+            job(2, variables("done", vpod_tenant_id="a1"), "failed"),
+            job(3, variables("none"), "pending"),
+            job(4, variables("empty", vpod_tenant_id="")),
+            job(5, variables("ended"), "successful"),
+            job(6, variables("theirs", vpod_tenant_id="a2")),
+            job(7, variables("other", vpod_tenant="other")),
+            job(8, variables("moved", vpod_tenant="other", vpod_tenant_id="a1")),
+            job(9, {"vpod_name": "unowned"}),
+        ],
+        "a1",
+        "research",
+    )
+    assert [order.vpod for order in found] == ["moved", "empty", "none", "mine"]
+
+
 @pytest.mark.parametrize("variables", [None, "", "{", "[]", "1", {"vpod_tenant_id": None}, []])
 def test_jobs_without_a_project_are_of_nobody(variables: Any) -> None:
-    assert of_project([job(1, variables)], "a1") == []
+    assert of_project([job(1, variables)], "a1") == of_project([job(1, variables)], "") == []
+    assert unfinished([job(1, variables)], "a1", "") == []
