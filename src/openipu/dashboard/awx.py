@@ -42,7 +42,9 @@ class Client:
         self._launch(_WORKFLOWS, self._settings.order, variables)
 
     def release(self, variables: dict[str, Any]) -> None:
-        """Launch the job that destroys a vPOD."""
+        """Launch the job that destroys a vPOD, if its survey asks for the id of the project."""
+        key = self._id(_TEMPLATES, self._settings.release)
+        orders.verify_release(self._call("GET", f"{_TEMPLATES}/{key}/survey_spec/"))
         self._launch(_TEMPLATES, self._settings.release, variables)
 
     def jobs(self) -> list[tuple[str, dict[str, Any]]]:

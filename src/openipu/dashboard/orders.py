@@ -78,7 +78,7 @@ class Usage:
 
 def survey(spec: Mapping[str, Any]) -> Survey:
     """Return the choices of a survey of AWX. Raises OrderError."""
-    questions = {question.get("variable"): question for question in spec.get("spec", ())}
+    questions = _questions(spec)
     found = []
     for variable in ("vpod_ipus", "vpod_image", "vpod_flavor"):
         choices = questions.get(variable, {}).get("choices") or ()
@@ -87,11 +87,26 @@ def survey(spec: Mapping[str, Any]) -> Survey:
             raise OrderError(
                 f"Cannot order a vPOD: the survey of AWX has no choices for {variable}. Run the playbook awx.yml again."
             )
+    _verify_project_id(questions, "order")
+    return Survey(*found)
+
+
+def verify_release(spec: Mapping[str, Any]) -> None:
+    """Verify that a survey of AWX accepts the id of the project of a release. Raises OrderError."""
+    _verify_project_id(_questions(spec), "release")
+
+
+def _questions(spec: Mapping[str, Any]) -> dict[Any, Mapping[str, Any]]:
+    """Return the questions of a survey of AWX by variable."""
+    return {question.get("variable"): question for question in spec.get("spec", ())}
+
+
+def _verify_project_id(questions: Mapping[Any, Any], action: str) -> None:
+    """Verify that a survey asks for the id of the project. AWX would launch the job without it."""
     if PROJECT_ID not in questions:
         raise OrderError(
-            f"Cannot order a vPOD: the survey of AWX does not ask for {PROJECT_ID}. Run the playbook awx.yml again."
+            f"Cannot {action} a vPOD: the survey of AWX does not ask for {PROJECT_ID}. Run the playbook awx.yml again."
         )
-    return Survey(*found)
 
 
 def name_error(name: str, used: Iterable[str]) -> str | None:

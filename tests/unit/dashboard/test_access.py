@@ -195,6 +195,19 @@ def test_unfinished_jobs_without_an_id_block_the_project_of_their_name(server: S
     access.tenant(setting, Cloud()).release("blue")
 
 
+def test_a_release_needs_the_question_for_the_id(server: Server, setting: dict[str, Any]) -> None:
+    """The content of AWX may be older than the panel. A job without the ID would not be listed."""
+    [template] = server.awx.store.objects["job_templates"].values()
+    questions = template["_survey"]["spec"]
+    template["_survey"]["spec"] = [each for each in questions if each["variable"] != "vpod_tenant_id"]
+    message = rejected(lambda: access.tenant(setting, Cloud()).release("blue"))
+    assert message == "Cannot use the service for orders. Try again, or ask the operator of the POD."
+    assert jobs(server, "jobs") == []
+    template["_survey"]["spec"] = questions
+    access.tenant(setting, Cloud()).release("blue")
+    assert len(jobs(server, "jobs")) == 1
+
+
 def test_pending_orders_need_quotas_and_are_limited(server: Server, setting: dict[str, Any]) -> None:
     def order(name: str, **used: Usage) -> None:
         access.tenant(setting, Cloud(used=used)).order({**ANSWERS, "vpod_name": name})

@@ -18,6 +18,7 @@ from openipu.dashboard.orders import (
     quota_errors,
     survey,
     unfinished,
+    verify_release,
 )
 from tests.unit.collection.awx.content import load, named
 
@@ -128,6 +129,16 @@ def test_unfinished_orders_without_an_id_may_be_of_the_project() -> None:
         "research",
     )
     assert [order.vpod for order in found] == ["moved", "empty", "none", "mine"]
+
+
+def test_a_release_is_launched_with_the_id() -> None:
+    verify_release({"spec": [{"variable": "vpod_name"}, {"variable": "vpod_tenant_id"}]})
+    for spec in ({}, {"spec": [{"variable": "vpod_name"}]}):
+        with pytest.raises(OrderError) as raised:
+            verify_release(spec)
+        assert raised.value.message == (
+            "Cannot release a vPOD: the survey of AWX does not ask for vpod_tenant_id. Run the playbook awx.yml again."
+        )
 
 
 @pytest.mark.parametrize("variables", [None, "", "{", "[]", "1", {"vpod_tenant_id": None}, []])
