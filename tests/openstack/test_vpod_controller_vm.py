@@ -62,9 +62,11 @@ def test_an_order_whose_controller_vm_fails_is_completed_or_released(
             "Correct the cause, and run the task again, which recreates it." in output
         )
         assert (
-            f"The run for vPOD '{name}' is incomplete. The vPOD has its record in project 'tenant-a', "
-            f"allocation {name}, shares of networks, VM {controller}. Correct the error above. Then run "
-            "vpod_create.yml again to complete it, or vpod_destroy.yml to delete it." in output
+            f"The run for vPOD '{name}' is incomplete. The vPOD has at least its record in project 'tenant-a', "
+            f"allocation {name}, shares of networks, VM {controller}. vpod_info.yml shows its allocation, partition "
+            "and VMs. Correct the error above. Then run vpod_create.yml again to create the missing objects, or "
+            "vpod_destroy.yml to delete the vPOD. In AWX, the workflow 'Order a vPOD' deletes a new vPOD itself. "
+            "Then order it again." in output
         )
         # The steps after the controller VM did not run.
         assert (statuses(admin, order), partitions(twin)) == ({controller: "ERROR"}, {})
