@@ -97,7 +97,8 @@ class Role:
         done = self.run(*options, **variables)
         assert done.failed
         assert done.changed == 0
-        assert self.versions() == before
+        after = self.versions()
+        assert after == before, sorted(set(after.items()) ^ set(before.items()))
         return done.text
 
     def versions(self) -> dict[str, str]:

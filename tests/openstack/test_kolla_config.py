@@ -73,7 +73,7 @@ def kolla_play(folder: Path, host: str, *tasks: dict[str, Any], **variables: Any
     result = subprocess.run(
         [program, "-i", folder / "etc/multinode", play / "play.yml", *globals_files, "-e", json.dumps(variables)],
         env={
-            **os.environ,
+            **{name: value for name, value in os.environ.items() if name != "ANSIBLE_CONFIG"},  # make sets it
             "ANSIBLE_ACTION_PLUGINS": str(KOLLA / "action_plugins"),
             "PYTHONPATH": str(play / "library"),
         },

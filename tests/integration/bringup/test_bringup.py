@@ -100,7 +100,7 @@ def hints(output: str) -> dict[str, str]:
         ("unplug ag03:sync6", 1, "Sync-Link"),
         ("version ag08 Virm 1.17.0", 1, "Virm"),
         ("hot ag11 40", 0, "ag11: is 40 °C warmer than normal."),
-        ("unplug tor1:Ethernet9/1", 0, "Port Ethernet9/1 has no link"),
+        ("unplug tor1:Ethernet9/1", 0, "tor1: Port Ethernet9/1 has no link"),
         ("login pdu1", 2, "pdu1"),
     ],
 )
