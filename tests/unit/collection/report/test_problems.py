@@ -36,7 +36,7 @@ def test_devices_with_problems_are_listed(pod: Any) -> None:
     found = view(pod, with_problems(), passing(), readings())
     assert found["problems"] == [
         "Machine ag01 is down.",
-        "Machine ag02 is hot: an IPU has 85.5 °C.",
+        "Machine ag02 is hot: an IPU has 85.5 °C. Check its fans and the air flow.",
         "PDU pdu2: Cannot reach pdu2 at 10.1.3.132:161: no response within 8 s. Check that it is up.",
     ]
     text = Reader(render(pod, with_problems(), passing(), readings())).text
