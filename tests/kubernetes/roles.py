@@ -104,16 +104,18 @@ class Role:
     def versions(self) -> dict[str, str]:
         """Return the versions of all objects that the role could write. They change with each write."""
         found = {}
+        ending = {each["metadata"]["name"] for each in self.cluster.get("namespaces")["items"] if _is_ending(each)}
         for kind in ("namespaces", "customresourcedefinitions", "secrets", "configmaps", "serviceaccounts"):
             for each in self.cluster.get(kind, everywhere=True)["items"]:
                 metadata = each["metadata"]
                 if _is_of_others(each):
                     continue
                 found[f"{kind} {metadata.get('namespace')}/{metadata['name']}"] = metadata["resourceVersion"]
-        for each in self.cluster.get("deployments", everywhere=True)["items"]:
-            found[f"deployment {each['metadata']['name']}"] = str(each["metadata"]["generation"])
-        for each in self.cluster.get("ipujobs", everywhere=True)["items"] if self.has_crd() else ():
-            found[f"ipujob {each['metadata']['name']}"] = each["metadata"]["uid"]
+        for kind, version in (("deployments", "generation"), ("ipujobs", "uid")):
+            for each in self.cluster.get(kind, everywhere=True)["items"] if kind != "ipujobs" or self.has_crd() else ():
+                metadata = each["metadata"]
+                if not _is_ending(each) and metadata["namespace"] not in ending:
+                    found[f"{kind} {metadata['namespace']}/{metadata['name']}"] = str(metadata[version])
         # The status of nodes changes all the time.
         for each in self.cluster.get("nodes")["items"]:
             metadata = each["metadata"]
@@ -133,6 +135,11 @@ class Role:
         """Return the data of all Secrets with credentials."""
         selector = "app.kubernetes.io/managed-by=openipu.pod"
         return [each["data"] for each in self.release.get("secrets", selector=selector)["items"]]
+
+
+def _is_ending(thing: dict[str, Any]) -> bool:
+    """Return whether Kubernetes is removing an object, for instance with the namespace of a former test."""
+    return "deletionTimestamp" in thing["metadata"]
 
 
 def _is_of_others(thing: dict[str, Any]) -> bool:
