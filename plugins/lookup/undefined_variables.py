@@ -16,7 +16,9 @@ description:
   - A template that does not need the variable, such as one with the filter P(ansible.builtin.default#filter), does not count.
 options:
   _terms:
-    description: Names of variables. Variables that the host does not have are ignored.
+    description:
+      - Names of variables. Variables that the host does not have are ignored.
+      - A name with the key of a dictionary, such as V(bmc.address), examines the value of this key only. Missing keys are ignored.
     required: true
     type: list
     elements: str
@@ -95,9 +97,11 @@ class _Host:
 
     def undefined(self, term: str) -> list[tuple[str, str]]:
         """Return the undefined variables of this variable, each with the variable itself."""
-        if term not in self.variables:
-            return []
-        return [(name, term) for name in self._undefined(self.variables[term], frozenset([term]))]
+        variable, _, key = term.partition(".")
+        value = self.variables.get(variable)
+        if key and isinstance(value, dict):
+            value = value.get(key)
+        return [(name, term) for name in self._undefined(value, frozenset([variable]))]
 
     def _undefined(self, value: t.Any, path: frozenset[str]) -> t.Iterator[str]:
         """Yield the names of undefined variables in the texts of a value. ``path``: variables that lead to it."""

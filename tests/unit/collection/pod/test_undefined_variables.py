@@ -19,6 +19,8 @@ VARIABLES = {
     "between": "{{ range(2) | list }} {{ vault_deep }}",
     "attribute": "token: {{ complete.none }}",
     "text": "{{ vault_other }} {{ vault_another }}",
+    "account": {"user": "admin", "password": "{{ vault_none }}", "key": "{{ vault_key }}"},
+    "whole": "{{ vault_whole }}",
 }
 
 
@@ -32,6 +34,9 @@ VARIABLES = {
             [("vault_another", "text"), ("vault_other", "text"), ("vault_deep", "between")],
         ),
         (["attribute"], [("{{ complete.none }}", "attribute")]),
+        (["account.user", "account.none_such", "complete.user.name"], []),
+        (["account.key", "account.password"], [("vault_key", "account.key"), ("vault_none", "account.password")]),
+        (["whole.user"], [("vault_whole", "whole.user")]),
     ],
 )
 def test_all_undefined_variables_are_found(tmp_path, terms, found):
