@@ -119,7 +119,8 @@ options:
         elements: dict
         suboptions:
           mac:
-            description: MAC, which identifies the port. A port of another node of the POD moves to this node.
+            description: >-
+              MAC, which identifies the port. A port of another node of the POD moves to this node, and leaves its port group with a warning.
             type: str
             required: true
           physical_network:
@@ -219,6 +220,14 @@ details:
   type: dict
   returned: for O(state=present)
   sample: {ipum01: {id: 5f0b..., provision_state: manageable, power_state: power on, maintenance: false}}
+kept_ports:
+  description:
+    - Ports that stay although they are not desired, because they are in a port group. Each has C(mac), C(node) and C(group).
+    - A warning names those of a group without any desired port, as after an exchange of an RNIC.
+  type: list
+  elements: dict
+  returned: for O(state=present)
+  sample: [{mac: "0c:42:a1:00:51:02", node: server2, group: 9d5e...}]
 ids:
   description: IDs by kind and name or MAC, such as C(ids.nodes). Check mode has no IDs of new objects.
   type: dict

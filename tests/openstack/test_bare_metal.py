@@ -297,10 +297,27 @@ def test_members_of_the_port_group_of_a_bond_stay(rack: Rack) -> None:
     client("port", "create", other, "--node", node)
     assert rack.run(nodes=rack.nodes())["ports"]["removed"] == [other]
     with rack.log.no_writes():
-        assert not rack.run(nodes=rack.nodes())["changed"]
+        unchanged = rack.run(nodes=rack.nodes())
+    assert not unchanged["changed"]
+    assert unchanged["kept_ports"] == [{"mac": second, "node": name, "group": group}]
+    assert "warnings" not in unchanged
     ports = client("port", "list", "--node", name, "--long", "-f", "json")
     found = {port["address"]: port["portgroup_uuid"] for port in ports}
     assert found == {rack.mac(1): group, second: group}
+    # An exchanged RNIC: the site removes the old members and adds the new port, as in the warning.
+    nodes = rack.nodes()
+    nodes[0]["ports"][0]["mac"] = rack.mac(7)
+    exchanged = rack.run(nodes=nodes)
+    assert exchanged["ports"]["created"] == [rack.mac(7)]
+    assert [each["mac"] for each in exchanged["kept_ports"]] == [rack.mac(1), second]
+    assert len(exchanged["warnings"]) == 2
+    for port in ports:
+        client("port", "delete", port["uuid"])
+    client("port", "set", exchanged["ids"]["ports"][rack.mac(7)], "--pxe-disabled", "--port-group", group)
+    with rack.log.no_writes():
+        repaired = rack.run(nodes=nodes)
+    assert not repaired["changed"]
+    assert "warnings" not in repaired
 
 
 def test_ports_of_an_available_node_change_in_maintenance(rack: Rack) -> None:

@@ -67,7 +67,7 @@ def parse_port(raw: Object, names: dict[str, str], desired: Object) -> Object:
         "node": names.get(raw["node_uuid"], raw["node_uuid"]),
         "physical_network": raw["physical_network"],
         "pxe_enabled": raw["pxe_enabled"],
-        "in_group": raw["portgroup_uuid"] is not None,
+        "group": raw["portgroup_uuid"],  # None without a port group
         "local_link": {key: link[key] for key in compared if key in link},
     }
 
@@ -96,8 +96,8 @@ def plan_removal(pod: str, names: list[str] | None, state: State) -> list[Step]:
 def plan_ports(pod: str, desired: list[Object], managed: t.Collection[str], state: State) -> list[Step]:
     """Return the steps of the ports of the nodes ``managed``, whose other ports are removed.
 
-    Members of port groups stay, because the site creates the port groups of bonds. A port moves from another node of
-    the POD, for instance after an exchange of RNICs. Raises UserError.
+    Members of port groups stay, because the site creates the port groups of bonds, see ``kept_members``. A port moves
+    from another node of the POD, for instance after an exchange of RNICs. Raises UserError.
     """
     nodes = state.by_name
     for item in desired:
@@ -109,9 +109,42 @@ def plan_ports(pod: str, desired: list[Object], managed: t.Collection[str], stat
             )
 
     def is_removed(port: Object) -> bool:
-        return port["node"] in managed and not port["in_group"]
+        return port["node"] in managed and port["group"] is None
 
     return plan(PORT, desired, state.ports, prune=is_removed, recreate=True)
+
+
+def kept_members(desired: list[Object], managed: t.Collection[str], state: State) -> list[Object]:
+    """Return MAC, node and port group of the undesired members of port groups of the nodes ``managed``."""
+    macs = {item["mac"] for item in desired}
+    kept = [port for port in state.ports if port["node"] in managed and port["group"] and port["mac"] not in macs]
+    return [
+        {name: port[name] for name in ("mac", "node", "group")} for port in sorted(kept, key=lambda port: port["mac"])
+    ]
+
+
+def member_warnings(desired: list[Object], managed: t.Collection[str], state: State) -> list[str]:
+    """Return warnings for port groups without a desired member, and for members that move to another node.
+
+    A group with a desired member is a bond with the port that the site added. The group of an exchanged RNIC has none.
+    """
+    nodes = {item["mac"]: item["node"] for item in desired}
+    live = {port["group"] for port in state.ports if nodes.get(port["mac"]) == port["node"]}
+    warnings = [
+        "Port '%(mac)s' of node '%(node)s' stays, because it is in port group %(group)s. No port of this group is "
+        "desired. After an exchange of the RNIC, remove it: openstack baremetal port delete %(uuid)s. Then add the new "
+        "port: openstack baremetal port set PORT --pxe-disabled --port-group %(group)s." % port
+        for port in state.ports
+        if port["mac"] not in nodes and port["node"] in managed and port["group"] and port["group"] not in live
+    ]
+    warnings += [
+        "Port '%s' moves from node '%s' to node '%s', and leaves port group %s. If node '%s' has a port group, add the "
+        "port: openstack baremetal port set PORT --pxe-disabled --port-group GROUP."
+        % (port["mac"], port["node"], nodes[port["mac"]], port["group"], nodes[port["mac"]])
+        for port in state.ports
+        if port["group"] and nodes.get(port["mac"], port["node"]) != port["node"]
+    ]
+    return warnings
 
 
 def _check_owners(pod: str, names: t.Iterable[str], state: State) -> None:

@@ -11,7 +11,7 @@ from ..common.apply_plan import Plan, apply_plans
 from ..common.options import OPENSTACK, Run
 from .api import Ironic, NodeWriter, fetch
 from .families import FAMILIES, NODE, OPTIONS, PORT, desired
-from .plan import State, plan_nodes, plan_ports, plan_removal
+from .plan import State, kept_members, member_warnings, plan_nodes, plan_ports, plan_removal
 
 
 def _apply(run: Run) -> Object:
@@ -20,6 +20,7 @@ def _apply(run: Run) -> Object:
     objects = desired(params)
     ironic = Ironic(run.transport, [] if absent else objects[NODE.kind])
     state = State()
+    managed = {item["name"] for item in params["nodes"] or () if item["ports"] is not None}
 
     def make_plans() -> list[Plan]:
         nonlocal state
@@ -30,16 +31,18 @@ def _apply(run: Run) -> Object:
         else:
             always = params["update_password"] == "always"  # noqa: S105  no password
             steps = plan_nodes(pod, objects[NODE.kind], state, params["prune"], always)
-            managed = {item["name"] for item in params["nodes"] or () if item["ports"] is not None}
             steps += plan_ports(pod, objects[PORT.kind], managed, state)
+            found = member_warnings(objects[PORT.kind], managed, state)
+            # Another plan of the same task has the same warnings.
+            run.warnings.extend(message for message in found if message not in run.warnings)
         return [(steps, NodeWriter(ironic, state, pod, params["wait_timeout"]))]
 
     def details() -> Object:
         found = state if run.check_mode else fetch(ironic, objects, pod)
+        nodes = sorted(found.nodes, key=lambda node: str(node["name"]))
         return {
-            "details": {
-                node["name"]: _details(node) for node in sorted(found.nodes, key=lambda node: str(node["name"]))
-            }
+            "details": {node["name"]: _details(node) for node in nodes},
+            "kept_ports": kept_members(objects[PORT.kind], managed, found),
         }
 
     return apply_plans(run, make_plans, FAMILIES, None if absent else details)

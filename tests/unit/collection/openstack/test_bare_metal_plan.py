@@ -84,7 +84,8 @@ def run(fake: FakeCloud, check_mode: bool = False, **options: Any) -> dict[str, 
     options = {"pod": POD, "nodes": [DESIRED], **options}
     checked = ArgumentSpecValidator(OPENSTACK_POD_BARE_METAL.argument_spec).validate(options)
     assert not checked.error_messages
-    return OPENSTACK_POD_BARE_METAL.run(Run(checked.validated_parameters, check_mode, False, fake))
+    run = Run(checked.validated_parameters, check_mode, False, fake)
+    return {**OPENSTACK_POD_BARE_METAL.run(run), "warnings": run.warnings}
 
 
 def test_equal_nodes_are_unchanged_and_other_properties_are_kept() -> None:
@@ -227,6 +228,33 @@ def test_members_of_port_groups_stay() -> None:
     result = run(fake)
     assert (result["ports"]["unchanged"], result["ports"]["removed"]) == ([MAC], ["0c:42:a1:00:05:98"])
     assert [key for key, _body in fake.writes] == ["DELETE /ports/p-0c:42:a1:00:05:98"]
+    assert result["kept_ports"] == [{"mac": "0c:42:a1:00:05:99", "node": "ipum01", "group": "g1"}]
+    assert result["warnings"] == []
+
+
+@pytest.mark.parametrize("check_mode", [False, True])
+def test_members_of_an_exchanged_rnic_are_reported(check_mode: bool) -> None:
+    """The group of an exchanged RNIC has no desired port. The new port is outside of it."""
+    old = "0c:42:a1:00:05:99"
+    other = node("ipum02")
+    # The members of a node whose ports the task does not manage have no message.
+    ports = [port(), port(mac=old, portgroup_uuid="g1"), port("u-ipum02", "0c:42:a1:00:05:97", portgroup_uuid="g2")]
+    result = run(cloud([node(), other], ports), check_mode=check_mode)
+    assert result["kept_ports"] == [{"mac": old, "node": "ipum01", "group": "g1"}]
+    (warning,) = result["warnings"]
+    assert warning.startswith(f"Port '{old}' of node 'ipum01' stays, because it is in port group g1.")
+    assert f"openstack baremetal port delete p-{old}. " in warning
+    assert warning.endswith("openstack baremetal port set PORT --pxe-disabled --port-group g1.")
+
+
+@pytest.mark.parametrize("check_mode", [False, True])
+def test_a_member_that_moves_to_another_node_is_reported(check_mode: bool) -> None:
+    found = [port(owner="u-ipum02", portgroup_uuid="g2")]
+    fake = cloud([node(), node("ipum02")], found, **{"POST /ports": {"uuid": "p2"}})
+    result = run(fake, check_mode=check_mode)
+    assert result["ports"]["recreated"] == [MAC]
+    (warning,) = result["warnings"]
+    assert warning.startswith(f"Port '{MAC}' moves from node 'ipum02' to node 'ipum01', and leaves port group g2.")
 
 
 def test_ports_stay_when_they_are_not_listed() -> None:
