@@ -246,11 +246,15 @@ def test_the_playbook_registers_the_machines_of_a_pod(rack: Rack, tmp_path: Path
     systems = {node["name"]: node["bmc"]["system_id"] for node in rack.nodes()}
     # The machines of the emulator share one BMC, so it has several systems.
     bmc = {**rack.bmc, "system_id": f"{{{{ {systems!r}[pod_device] }}}}"}
-    variables: dict[str, Any] = {"openstack_connection": {"cloud": SYSTEM_CLOUD}, "openstack_bmc": bmc}
+    variables: dict[str, Any] = {"openstack_connection": {"cloud": SYSTEM_CLOUD}}
     if awx:
         empty = {"username": "", "password": "", "ca_path": ""}
-        variables = {"openstack_machine_bmc": bmc, "openstack_server_bmc": empty}
+        credential = {name: rack.bmc[name] for name in empty}
+        variables = {"openstack_machine_bmc": credential, "openstack_server_bmc": empty}
         variables |= {"openstack_connection": awx_connection(), "openstack_power_off_machines": ""}
+        bmc.update(username="other", password="{{ vault_password }}")  # the credential replaces both
+    (tmp_path / "group_vars").mkdir()
+    (tmp_path / "group_vars" / "machines.yml").write_text(yaml.safe_dump({"openstack_bmc": bmc}))
     variables["openipu_fast_path"] = not awx
 
     def play(*options: str, fails: bool = False, **more: Any) -> str:
@@ -272,6 +276,7 @@ def test_the_playbook_registers_the_machines_of_a_pod(rack: Rack, tmp_path: Path
         assert "changed=0" in play()
         assert "changed=0" in play("--check")
     assert show(rack.names[0])["disable_power_off"] is True
+    assert {name: show(name)["driver_info"]["redfish_system_id"] for name in rack.names} == systems
     ports = client("port", "list", "--node", rack.names[0], "--long", "-f", "json")
     links = {port["address"]: port["local_link_connection"] for port in ports}
     assert links[rack.mac(1)] == {"switch_id": "44:4c:a8:00:00:01", "port_id": "Ethernet9/1", "switch_info": "tor1"}
