@@ -251,7 +251,8 @@ def test_the_playbook_registers_the_machines_of_a_pod(rack: Rack, tmp_path: Path
         empty = {"username": "", "password": "", "ca_path": ""}
         credential = {name: rack.bmc[name] for name in empty}
         variables = {"openstack_machine_bmc": credential, "openstack_server_bmc": empty}
-        variables |= {"openstack_connection": awx_connection(), "openstack_power_off_machines": ""}
+        variables |= {"openstack_connection": awx_connection()}
+        variables |= {"openstack_survey_power_off_machines": "", "openstack_survey_server_state": "inventory"}
         bmc.update(username="other", password="{{ vault_password }}")  # the credential replaces both
     (tmp_path / "group_vars").mkdir()
     (tmp_path / "group_vars" / "machines.yml").write_text(yaml.safe_dump({"openstack_bmc": bmc}))

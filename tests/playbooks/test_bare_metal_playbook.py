@@ -206,3 +206,33 @@ def test_removals_need_no_settings_of_bmcs(server: InProcess, tmp_path: Path) ->
     assert "TASK [Register the nodes]" in output  # it fails, because there is no cloud
     assert "skipped. To register" not in output
     assert "vault_password" not in output
+
+
+def test_answers_of_the_survey_keep_the_inventory(tmp_path: Path) -> None:
+    groups = inventory()
+    groups["poplar_servers"]["openstack_server_state"] = "available"
+
+    def states(**answers: str) -> tuple[str, str]:
+        survey = {f"openstack_survey_{name}": answer for name, answer in answers.items()}
+        found = nodes(tmp_path, groups, **survey)
+        return found["server1"]["state"], " ".join(name for name in NAMES if not found[name]["disable_power_off"])
+
+    assert states() == ("available", "")
+    assert states(server_state="inventory", power_off_machines="") == ("available", "")
+    assert states(server_state="manageable") == ("manageable", "")
+
+
+@pytest.mark.parametrize(("answer", "rejected"), [("", "ipum98"), ("ipum99\n", "ipum99"), ("none", None)])
+def test_the_survey_replaces_machines_of_the_inventory(
+    server: InProcess, tmp_path: Path, answer: str, rejected: str | None
+) -> None:
+    output = play(server, tmp_path, "ipum98", openstack_survey_power_off_machines=answer)
+    assert ("Cannot allow" in output) is (rejected is not None)
+    assert rejected is None or f"Cannot allow Ironic to switch off {rejected}: the POD has no such" in output
+
+
+def test_the_survey_asks_for_variables_that_the_inventory_does_not_have() -> None:
+    """An answer is an extra variable, which would replace a variable of the inventory."""
+    content = yaml.safe_load((ROOT / "extensions/awx/job_templates/bare_metal.yml").read_text())
+    asked = {each["variable"] for each in content["controller_templates"][0]["survey_spec"]["spec"]}
+    assert not asked & {"openstack_server_state", "openstack_power_off_machines"}
