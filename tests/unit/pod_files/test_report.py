@@ -20,6 +20,7 @@ RACK = ROOT / "inventory/pod64"
 
 def result(host: str, kind: str = "ok", **more: Any) -> dict[str, Any]:
     found = {"kind": kind, "play": "p", "task": "t", "action": "a", "host": host, "msg": None, "diff": []}
+    found |= {"warnings": [], "findings": []}
     return {**found, "changed": False, "ignored": False, **more}
 
 
@@ -120,6 +121,41 @@ def test_one_connection_outside_loopback_fails_the_rehearsal(report):
 def test_the_text_says_that_nothing_changes(report):
     assert "\nChanges on the real POD\n  none\n" in report(result("pdu1")).text()
     assert "  none\n" not in report(result("pdu1", changed=True)).text()
+
+
+FINDING = {
+    "kind": "link_down",
+    "device": "ipum01",
+    "connector": "rnic",
+    "port": "Ethernet9/1",
+    "found": None,
+    "reason": "Port Ethernet9/1 has no link: check the cable and the power of ipum01 rnic.",
+}
+
+
+def test_a_cable_that_the_switch_does_not_find_is_a_warning(report):
+    found = report(result("mgmt1"), result("tor1", findings=[FINDING]))
+    assert found.succeeded
+    warning = {"phase": "p", "host": "tor1", "message": FINDING["reason"]}
+    cable = {"device": "ipum01", "connector": "rnic", "port": "Ethernet9/1"}
+    assert found.as_json()["warnings"] == [{**warning, **cable}]
+    assert found.as_json()["phases"][0]["site"]["warnings"] == 1
+    text = found.text()
+    assert "site.yml succeeds, with 1 warning.\n" in text
+    assert f"{'p':56} {'1 warning':>12} {'1 warning':>12}\n" in text
+    assert f"\nWarnings\n  p, tor1: {FINDING['reason']}\n" in text
+
+
+def test_warnings_of_modules_have_the_names_of_the_user(report):
+    warned = result("server1", warnings=2 * ["ag07 at 127.16.2.7: tests are skipped."])
+    [warning] = report(warned).warnings()
+    assert warning == {"phase": "p", "host": "server1", "message": "ipum07 at 10.1.2.7: tests are skipped."}
+
+
+def test_a_report_without_warnings_has_no_such_section(report):
+    found = report(result("pdu1"))
+    assert found.as_json()["warnings"] == []
+    assert "arning" not in found.text()
 
 
 def test_the_text_names_secrets(report):

@@ -22,6 +22,7 @@ _PACKAGE = Path(__file__).parent
 PLAYBOOK = "openipu.pod.site"
 RESULTS = "OPENIPU_REHEARSAL_RESULTS"
 GUARD = "OPENIPU_REHEARSAL_GUARD"
+_CABLE_KEYS = ("device", "connector", "port")  # of a finding of openipu.pod.eos_pod_info
 _CONFIG = """\
 [defaults]
 callback_result_format = yaml
@@ -61,6 +62,18 @@ class Phase:
         """Failures that ended the play on a host. A rescue section handled the others."""
         last = {each["host"]: each for each in self.results}
         return [each for each in last.values() if each["kind"] == "failed" and not each["ignored"]]
+
+    @property
+    def warnings(self) -> list[dict[str, Any]]:
+        """Warnings of modules, and the cables that a switch does not find. They do not fail the run."""
+        return [
+            {"host": each["host"], "message": message, **cable}
+            for each in self.results
+            for message, cable in (
+                *((found["reason"], {key: found[key] for key in _CABLE_KEYS}) for found in each["findings"]),
+                *((text, {}) for text in dict.fromkeys(each["warnings"])),
+            )
+        ]
 
 
 @dataclass

@@ -66,6 +66,7 @@ class Report:
                 for phase in self.site.phases
             ],
             "failures": self.failures(),
+            "warnings": self.warnings(),
             "changes": [vars(change) for change in self.changes()],
             "messages": self.messages(),
             "defects": [self._named(each) for each in self.defects],
@@ -85,6 +86,14 @@ class Report:
         return [
             {"runs": runs, "phase": phase, "host": host, "message": message}
             for (phase, host, message), runs in found.items()
+        ]
+
+    def warnings(self) -> list[dict[str, Any]]:
+        """Return the warnings of the real run; those about cables have ``device``, ``connector`` and ``port``."""
+        return [
+            {"phase": phase.name, **warning, "message": self._named(self._own(warning["message"]))}
+            for phase in self.site.phases
+            for warning in phase.warnings
         ]
 
     def changes(self) -> list[Change]:
@@ -152,7 +161,7 @@ class Report:
 
     def _text(self) -> Iterator[str]:
         verdict = "site.yml succeeds" if self.succeeded else "site.yml FAILS"
-        yield f"Rehearsal of {self.pod.name} ({files.contents(self.pod)}): {verdict}."
+        yield f"Rehearsal of {self.pod.name} ({files.contents(self.pod)}): {verdict}{self._with_warnings()}."
         yield ""
         yield f"{'Phase':56} {'dry run':>12} {'run':>12}"
         for phase in self.site.phases if len(self.site.phases) >= len(self.check.phases) else self.check.phases:
@@ -161,6 +170,9 @@ class Report:
             yield "\nFailures"
             for each in failures:
                 yield f"  {each['phase']}, {each['host']}: {each['message']}"
+        if warnings := self.warnings():
+            yield "\nWarnings"
+            yield from (f"  {each['phase']}, {each['host']}: {each['message']}" for each in warnings)
         yield f"\nChanges on the real POD{'' if self.succeeded else ' until the failure'}"
         changes = self.changes()
         if not changes:
@@ -185,6 +197,10 @@ class Report:
             yield from (f"  {part}" for part in parts)
         yield f"\nConnections outside loopback: {len(self.connections)}. Duration: {self.seconds:.0f} s."
         yield from (f"  {line}" for line in self.connections)
+
+    def _with_warnings(self) -> str:
+        number = len(self.warnings())
+        return f", with {_count(number, 'warning')}" if number else ""
 
     def _own(self, message: Any) -> str:
         text = message if isinstance(message, str) else json.dumps(message)
@@ -215,13 +231,14 @@ class Report:
 
 
 def counts(run: Run, name: str) -> dict[str, Any] | None:
-    """Return changes, failures and seconds of a phase in a run; None if the run did not reach it."""
+    """Return changes, failures, warnings and seconds of a phase in a run; None if the run did not reach it."""
     phases = [phase for phase in run.phases if phase.name == name]
     if not phases:
         return None
     return {
         "changes": sum(len(phase.changes) for phase in phases),
         "failures": sum(len(phase.failures) for phase in phases),
+        "warnings": sum(len(phase.warnings) for phase in phases),
         "seconds": round(sum(phase.ended - phase.begun for phase in phases), 1),
     }
 
@@ -232,12 +249,18 @@ def _state(run: Run, name: str) -> str:
         return "not reached"
     if found["failures"]:
         return "FAILED"
-    return changes(found["changes"]) if found["changes"] else "ok"
+    if found["changes"]:
+        return changes(found["changes"])
+    return _count(found["warnings"], "warning") if found["warnings"] else "ok"
 
 
 def changes(number: int) -> str:
     """Return a number of changes as text."""
-    return f"{number} change{'' if number == 1 else 's'}"
+    return _count(number, "change")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _as_lines(value: Any, own: Callable[[str], str]) -> list[str]:

@@ -57,6 +57,8 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # Ansible has no type
             ignored=ignored,
             msg=content.get("msg"),
             diff=diff if isinstance(diff, list) else [diff],
+            warnings=[str(each) for each in content.get("warnings") or ()],
+            findings=content.get("findings") or [],
         )
 
     def v2_runner_on_ok(self, result: Any) -> None:
