@@ -98,6 +98,10 @@ def hints(output: str) -> dict[str, str]:
     [
         ("unplug ag03:7", 1, "ag03:7 [IPU-Link] <--> ag04:3"),
         ("unplug ag03:sync6", 1, "Sync-Link"),
+        ("break ag03:internal4", 1, "ag03"),
+        ("break ag03:7", 1, "ag03"),
+        ("break ag03:sync6", 1, "ag03"),
+        ("errors ag01:5 500", 1, "corrected link errors: 500"),
         ("version ag08 Virm 1.17.0", 1, "Virm"),
         ("hot ag11 40", 0, "ag11: is 40 °C warmer than normal."),
         ("unplug tor1:Ethernet9/1", 0, "tor1: Port Ethernet9/1 has no link"),

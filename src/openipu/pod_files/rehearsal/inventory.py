@@ -22,10 +22,11 @@ from openipu.shared.pod.source import read_yaml
 from openipu.twin.devices import logins
 from openipu.twin.devices.eos.ports import MODELS as SWITCHES
 from openipu.twin.devices.pdu.models import MODELS as PDUS
+from openipu.twin.launch.hints import REHEARSAL_VARIABLES
 
 # Keys of pod.yml that configure systems which the twin does not have.
 LEFT_OUT = {"deploy": "roles on hosts", "kubernetes": "Kubernetes"}
-VARIABLES = "rehearsal.json"  # file beside the translated pod.yml with the variables that override those of the user
+VARIABLES = REHEARSAL_VARIABLES  # file beside the translated pod.yml with the variables that override those of the user
 DRAWING = "rack-report.html"
 _ORIGIN = "rehearsal_pod"  # variable with file and name of the rehearsed POD
 _VARIABLES = ("group_vars", "host_vars")

@@ -14,11 +14,12 @@ from openipu.twin.launch.launcher import Twin
 from openipu.twin.rack import fault_lines
 
 _CABLES = ("unplug", "move", "swap")
-# Options of "test cluster" that find faults of machines. Faults without a test show in the status.
+# Options of "test cluster" that find faults of machines. Faults without a test show in the status. Without an option,
+# a cluster with partitions skips tests; a single test always runs.
 _TESTS = {
     **dict.fromkeys(_CABLES, ("--cabling",)),
-    "break": (),
-    "errors": (),
+    "break": ("--ipulink",),
+    "errors": ("--traffic",),
     "version": ("--versions",),
     "versions": ("--versions",),
     "pfc": ("--pfc-settings",),
@@ -65,16 +66,24 @@ def _find(twin: Twin, words: Sequence[str], targets: Collection[str]) -> str:
     if identity and any(each["name"] in targets for kind in ("switches", "pdus") for each in devices.get(kind, ())):
         return hints.playbook(twin.folder, identity.inventory, "cabling" if verb in _CABLES else "site")
     if verb in _TESTS:
-        test = ("--sync",) if any(":sync" in word for word in words) else _TESTS[verb]
         agents = {rack.get("names", {}).get(name, name) for name in targets}
         try:
             with twin.client() as client:
                 if cluster := _cluster(client, agents):
                     program = f"{hints.program('vipu-admin')} {options(client.connection)}"
-                    return " ".join([program, "test cluster", cluster, *test])
+                    return " ".join([program, "test cluster", cluster, *cluster_test(words)])
         except (TwinError, VipuError):  # the rack runs without a controller
             pass
     return twin.command("status")
+
+
+def cluster_test(words: Sequence[str]) -> Sequence[str]:
+    """Return the option of the test that finds a fault of a machine."""
+    if any(":sync" in word for word in words):
+        return ("--sync",)
+    if words[0] == "break" and ":gw" in words[1]:
+        return ("--gwlink",)
+    return _TESTS[words[0]]
 
 
 def _cluster(client: Client, agents: Collection[str]) -> str:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 STATE = Path(".twin")  # default state folder
+REHEARSAL_VARIABLES = "rehearsal.json"  # file beside the pod.yml of a rehearsal, with the credentials of the twin
 
 
 def program(name: str) -> str:
@@ -35,7 +36,10 @@ def playbook(folder: Path, inventory: str, name: str) -> str:
     variable = "" if known else f"TWIN_STATE_DIR={shlex.quote(str(folder))} "
     file = f"playbooks/{name}.yml"
     playbook = file if Path(file).exists() else f"openipu.pod.{name}"
-    return f"{variable}{program('ansible-playbook')} {playbook} -i {_short(Path(inventory))}"
+    extra = Path(inventory).with_name(REHEARSAL_VARIABLES)
+    # Without these variables, the playbook of a rehearsal would use the secrets of the user, or skip all devices.
+    option = f" -e @{_short(extra)}" if Path(inventory).is_relative_to(folder) and extra.exists() else ""
+    return f"{variable}{program('ansible-playbook')} {playbook} -i {_short(Path(inventory))}{option}"
 
 
 def _short(path: Path) -> str:

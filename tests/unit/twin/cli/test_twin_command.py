@@ -15,7 +15,7 @@ from openipu.shared.pod.load import load
 from openipu.twin.cli import summary
 from openipu.twin.cli.main import main
 from openipu.twin.launch.generate import PodSize
-from openipu.twin.launch.hints import program
+from openipu.twin.launch.hints import REHEARSAL_VARIABLES, playbook, program
 from openipu.twin.rack import fault_script
 from tests import ROOT
 
@@ -246,3 +246,14 @@ def test_the_summary_as_data():
 def test_the_summary_of_an_empty_controller():
     empty = summary.Summary("127.3.1.101:8090", "1.0", (), (), (), ())
     assert "No partitions." in empty.text()
+
+
+def test_the_playbook_of_a_rehearsal_uses_the_credentials_of_the_twin(tmp_path):
+    inventory = tmp_path / "pod/pod.yml"
+    inventory.parent.mkdir()
+    command = f"{program('ansible-playbook')} playbooks/cabling.yml -i {inventory}"
+    assert playbook(tmp_path, str(inventory), "cabling") == command
+    (inventory.parent / REHEARSAL_VARIABLES).write_text("{}")
+    assert playbook(tmp_path, str(inventory), "cabling") == f"{command} -e @{inventory.parent}/rehearsal.json"
+    outside = f"TWIN_STATE_DIR={tmp_path / 'state'} {command}"
+    assert playbook(tmp_path / "state", str(inventory), "cabling") == outside
