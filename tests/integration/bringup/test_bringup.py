@@ -79,7 +79,8 @@ def test_a_fault_is_applied_and_healed(deployed):
     assert "No defects." in deployed.twin("faults").stdout
     done = deployed.twin("fault", "hang", "ag99", check=False)
     assert done.returncode == 1
-    assert done.stderr.strip() == "Error OPU801: Cannot find machine 'ag99': it is not in this rack. Check the name."
+    message = "Cannot find 'ag99': this rack has no such machine, switch or PDU. Did you mean 'ag09'?"
+    assert done.stderr.strip() == f"Error OPU801: {message}"
 
 
 def shell(line: str) -> subprocess.CompletedProcess[str]:

@@ -54,8 +54,8 @@ def test_an_invalid_fault_is_reported_with_its_line_and_starts_nothing(generated
     faults.write_text("# both ends of one cable\nunplug ag.01.01:5\n\nunplug ag.09.01:5\n")
     done = up(generated, faults, check=False)
     assert done.returncode == 1
-    message = "Cannot find machine 'ag.09.01': it is not in this rack. Check the name."
-    assert done.stderr.strip() == f"Error OPU801: {faults} line 4: {message}"
+    message = "Cannot find 'ag.09.01': this rack has no such machine, switch or PDU. Did you mean 'ag."
+    assert done.stderr.startswith(f"Error OPU801: {faults} line 4: {message}")
     assert generated.processes() == []
 
 

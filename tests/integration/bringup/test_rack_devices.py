@@ -155,7 +155,7 @@ def test_a_failed_configuration_changes_nothing_on_the_switch(metered, fault):
         ("sessions pdu1", "Cannot find switch 'pdu1': it is not in this rack. Check the name."),
         ("drop tor1 never", "Cannot apply 'drop tor1 never': 'never' is neither before nor after. Write one."),
         ("login ag01", "Cannot find switch or PDU 'ag01': it is not in this rack. Check the name."),
-        ("stop tor9", "Cannot find machine 'tor9': it is not in this rack. Check the name."),
+        ("stop tor9", "Cannot find 'tor9': this rack has no such machine, switch or PDU. Did you mean 'tor1'?"),
         (
             "unplug tor1:Ethernet99/1",
             "Cannot find port 'Ethernet99/1': switch 'tor1' does not have it. Write it like tor1:Ethernet9/1.",

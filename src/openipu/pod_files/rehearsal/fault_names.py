@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import difflib
 import shlex
 from collections.abc import Sequence
 
 from openipu.shared.pod import model
-from openipu.twin.rack.fault_lines import FaultError, parse, targets
+from openipu.twin.rack.fault_lines import FaultError, parse, remedy, targets
 
 
 def parsed(lines: Sequence[str], pod: model.Pod) -> list[str]:
@@ -20,8 +19,7 @@ def parsed(lines: Sequence[str], pod: model.Pod) -> list[str]:
         words = parse(line)
         for name in targets(words):
             if name not in known:
-                similar = difflib.get_close_matches(name, known, 1)
-                remedy = f"Did you mean {similar[0]!r}?" if similar else "Name a machine, switch or PDU of pod.yml."
-                raise FaultError(f"Cannot apply fault {line.strip()!r}: the POD has no {name!r}. {remedy}")
+                better = remedy(name, known, "Name a machine, switch or PDU of pod.yml.")
+                raise FaultError(f"Cannot apply fault {line.strip()!r}: the POD has no {name!r}. {better}")
         found.append(shlex.join(words))
     return found

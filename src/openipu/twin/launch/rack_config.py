@@ -41,6 +41,10 @@ def rack(pod: model.Pod, options: Options = _DEFAULT) -> Config:
             for topology, ilds, machines in clusters
         ],
     }
+    unmanaged = [switch.name for each in pod.racks for switch in each.switches if not switch.managed]
+    unmanaged += [pdu.name for each in pod.racks for pdu in each.pdus if not pdu.managed]
+    if unmanaged:
+        config["unmanaged"] = unmanaged
     if options.discovery:
         config["announce_interfaces"] = [LOOPBACK]
     if _switches(pod) or _pdus(pod):

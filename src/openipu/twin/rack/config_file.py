@@ -23,6 +23,7 @@ Optional keys at the top level, with defaults:
 * ``announce_interfaces``: none, the interfaces for multicast of presence.
 * ``tls_ca``, ``tls_certificate``, ``tls_key``: none, paths for mutual TLS.
 * ``names``: none, the agent ids of machines by other names, which faults and commands accept too.
+* ``unmanaged``: none, the names of unmanaged switches and PDUs, for error messages.
 * ``devices``: none, switches and PDUs as ``openipu.twin.launch.rack_config`` writes them. They keep their state in
   the folder ``devices`` next to the file.
 * ``clusters``: replaces ``topology``, ``ilds`` and ``machines`` by a list of mappings with these three keys. No cable
@@ -61,11 +62,11 @@ def load(path: Path) -> Rack:
             ca, certificate, key = (Path(config.pop(name)) for name in _TLS)
             options["credentials"] = mutual(ca, certificate, key)
         devices = config.pop("devices", None)
-        names = config.pop("names", {})
+        names, unmanaged = config.pop("names", {}), config.pop("unmanaged", ())
         if config:
             raise ValueError(f"unknown setting {sorted(config)[0]!r}. Check its name.")
         rack = _join([_cluster(entry, options) for entry in clusters], devices, path.parent / DEVICES)
-        rack.faults.use_names(names)
+        rack.faults.use_names(names, unmanaged)
     except KeyError as error:
         raise ValueError(f"Cannot read the rack in {path}: {error} is missing. Add it.") from None
     except (ValueError, TypeError, AttributeError) as error:

@@ -76,10 +76,11 @@ class TwinService:
         selected = []
         for name in ids or self._machines:
             id = self._faults.agent(name)
-            if id not in self._machines:
-                await context.abort(
-                    grpc.StatusCode.NOT_FOUND, f"Cannot find machine {id!r}: it is not in this rack. Check the name."
-                )
+            try:
+                self._faults.check_name(name)
+                self._faults.machine(id)
+            except FaultError as error:
+                await context.abort(grpc.StatusCode.NOT_FOUND, str(error))
             selected.append(self._machines[id])
         return selected
 

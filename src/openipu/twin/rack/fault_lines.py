@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from openipu.shared.vipu.cable_names import PREFIXES, port_name
@@ -20,6 +20,10 @@ _PRINTED_PORTS = (
     re.compile(r"(?P<agent>[^\s:]+) \((?P<kind>\S+) Port (?P<number>\d+)\)"),  # vipu-admin, for misplaced cables
     re.compile(r"(?P<agent>[^\s:]+) (?P<kind>\S+) port (?P<number>\d+)"),  # the rack report of earlier releases
 )
+_CABLE = re.compile(r"(?:\S+ cable )?(?P<first>.+?) <--> (?P<other>.+)")
+_SYNC_CABLE = re.compile(r"(?P<agent>[^\s:]+):(?P<number>\d+) <--> \d+:\S+.*")  # of the Sync-Link test
+_LOOSE_END = re.compile(r".*cable .+: not plugged in at (?P<port>\S+)\.")  # of ``twin faults``
+_MISPLACED = re.compile(r".*cable .+: in \S+ instead of \S+\.")
 
 
 class FaultError(ValueError):
@@ -68,6 +72,9 @@ VERBS = {
 }
 
 
+_ONE_PORT = ("unplug", "plug")  # verbs that accept a whole cable
+
+
 def _suggestion(word: str) -> str:
     """Return the remedy for an unknown verb: the most similar one, or all of them."""
     similar = difflib.get_close_matches(word, VERBS, 1)
@@ -85,9 +92,28 @@ def parse(line: str) -> list[str]:
     verb = VERBS.get(words[0])
     if verb is None:
         raise FaultError(f"Cannot apply fault {words[0]!r}: it is unknown. {_suggestion(words[0])}")
+    if words[0] in _ONE_PORT and " " not in (port := _cable_port(words[0], " ".join(words[1:]))):
+        words[1:] = filter(None, [port])
     if not verb.fits(len(words) - 1):
         raise FaultError(f"Cannot apply {line.strip()!r}: its arguments do not fit. Write {words[0]} {verb.takes}.")
     return [_port(word) for word in words]
+
+
+def _cable_port(verb: str, text: str) -> str:
+    """Return the port of a text: the only one, the loose end of a line of ``twin faults``, or the first of a cable.
+
+    Raises FaultError for a line of the Sync-Link test, which writes ports in another form, and for a misplaced cable.
+    """
+    if found := _LOOSE_END.fullmatch(text):
+        return found["port"]
+    if found := _SYNC_CABLE.fullmatch(text):
+        port = port_name(found["agent"], "Sync-Link", int(found["number"]))
+        raise FaultError(f"Cannot apply '{verb} {text}': this is a line of the Sync-Link test. Write {verb} {port}.")
+    if _MISPLACED.fullmatch(text):
+        raise FaultError(f"Cannot apply '{verb} {text}': the cable is in a wrong port. Name one port.")
+    if found := _CABLE.fullmatch(text):
+        return _port(found["first"])
+    return _port(text)
 
 
 def _port(word: str) -> str:
@@ -96,6 +122,13 @@ def _port(word: str) -> str:
         if (found := form.fullmatch(word)) and (kind := _KINDS.get(found["kind"])):
             return port_name(found["agent"], kind, int(found["number"]))
     return word
+
+
+def remedy(name: str, known: Iterable[str], otherwise: str) -> str:
+    """Return the remedy for an unknown name: the most similar one, in any case, or another sentence."""
+    names = {each.lower(): each for each in known}
+    similar = difflib.get_close_matches(name.lower(), names, 1)
+    return f"Did you mean {names[similar[0]]!r}?" if similar else otherwise
 
 
 def targets(words: Sequence[str]) -> Iterator[str]:

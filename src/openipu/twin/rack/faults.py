@@ -16,7 +16,7 @@ from openipu.shared.vipu.cable_names import link_name
 from openipu.twin.cables.wiring import Defect, Wiring, WiringError
 from openipu.twin.machine.hardware import HEALTHY_PFC, TwinHardware
 from openipu.twin.machine.reports import VERSIONS
-from openipu.twin.rack.fault_lines import FaultError, parse
+from openipu.twin.rack.fault_lines import FaultError, parse, remedy, targets
 from openipu.vipu.domain.model import IPUS_PER_MACHINE
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ class RackFaults:
         self._wiring = wiring
         self.devices: RackDevices | None = None
         self._names: Mapping[str, str] = {}
+        self._unmanaged: frozenset[str] = frozenset()
         self._verbs: dict[str, Callable[..., Awaitable[None] | None]] = {
             "unplug": lambda port: self._cable("unplug", port),
             "plug": lambda port: self._cable("plug", port),
@@ -65,7 +66,9 @@ class RackFaults:
 
     async def apply(self, line: str) -> None:
         """Apply one fault. Raises FaultError, with nothing changed, and OSError for a failed start."""
-        verb, *words = parse(line)
+        verb, *words = parsed = parse(line)
+        for name in targets(parsed):
+            self.check_name(name)
         try:
             pending = self._verbs[verb](*map(self._translated, words))
         except WiringError as error:
@@ -73,9 +76,23 @@ class RackFaults:
         if pending is not None:
             await pending
 
-    def use_names(self, names: Mapping[str, str]) -> None:
-        """Accept other names of machines: ``names`` has their agent ids."""
+    def use_names(self, names: Mapping[str, str], unmanaged: Collection[str] = ()) -> None:
+        """Accept other names of machines: ``names`` has their agent ids. ``unmanaged`` devices are not in the rack."""
         self._names = {name: id for name, id in names.items() if name not in self._machines}
+        self._unmanaged = frozenset(unmanaged)
+
+    def check_name(self, name: str) -> None:
+        """Raise FaultError unless the rack has a machine or device of this name."""
+        devices = self.devices.names if self.devices else ()
+        known = {*self._machines, *self._names, *devices}
+        if name in known:
+            return
+        if name in self._unmanaged:
+            raise FaultError(f"Cannot apply a fault to {name!r}: it is not managed, so the twin does not run it.")
+        raise FaultError(
+            f"Cannot find {name!r}: this rack has no such machine, switch or PDU. "
+            f"{remedy(name, known, 'Check the name.')}"
+        )
 
     def agent(self, name: str) -> str:
         """Return the agent id of a machine by its name; an unknown name is unchanged."""

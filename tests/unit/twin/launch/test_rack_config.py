@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -79,3 +80,12 @@ def test_a_community_of_the_devices_is_optional(tmp_path: Path, kind: str) -> No
     without, with_one = (rack_config.rack(one, each)["devices"][kind] for each in options)
     assert [device.pop("community") for device in with_one] == ["monitoring"] * len(without)
     assert with_one == without
+
+
+def test_unmanaged_devices_are_known_by_name(tmp_path):
+    assert "unmanaged" not in rack_config.rack(load(str(ROOT / "inventory/pod64/pod.yml")))
+    folder = tmp_path / "pod"
+    shutil.copytree(ROOT / "inventory/pod64", folder)
+    pod = folder / "pod.yml"
+    pod.write_text(pod.read_text().replace("{name: mgmt1, ", "{name: mgmt1, managed: false, "))
+    assert rack_config.rack(load(str(pod)))["unmanaged"] == ["mgmt1"]

@@ -75,6 +75,42 @@ def test_ports_are_accepted_as_tests_and_reports_print_them(printed: str, port: 
     assert parse(shlex.join(("unplug", printed))) == ["unplug", port]
 
 
+@pytest.mark.parametrize(
+    ("printed", "port"),
+    [
+        ("ag03:7 <--> ag04:3", "ag03:7"),
+        ("ag1:5 [IPU-Link] <--> ag2:1 [IPU-Link] (failed)", "ag1:5"),
+        ("ag1:1 [GW-Link] <--> ag2:2 [GW-Link] (failed)", "ag1:gw1"),
+        ("a02 (IPU-Cluster Port 7) <--> a03 (IPU-Cluster Port 3) (connected to wrong port)", "a02:7"),
+        ("IPU-Link cable ag03:7 <--> ag04:3: broken.", "ag03:7"),
+        ("IPU-Link cable ag03:7 <--> ag04:3: not plugged in at ag04:3.", "ag04:3"),
+        ("cable ipum01 rnic: not plugged in at tor1:Ethernet9/1.", "tor1:Ethernet9/1"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["unplug", "plug"])
+def test_one_port_of_a_whole_cable_is_used(verb: str, printed: str, port: str) -> None:
+    assert parse(shlex.join((verb, printed))) == [verb, port]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("unplug 'ipum01:6 <--> 2:ipum02'", "this is a line of the Sync-Link test. Write unplug ipum01:sync6."),
+        ("unplug 'IPU-Link cable ag05:5 <--> ag06:1: in ag05:6 instead of ag05:5.'", "the cable is in a wrong port."),
+        ("unplug ag01:5 ag02:1", "its arguments do not fit. Write unplug PORT."),
+        ("unplug", "its arguments do not fit. Write unplug PORT."),
+    ],
+)
+def test_an_ambiguous_cable_is_rejected(line: str, message: str) -> None:
+    with pytest.raises(FaultError) as error:
+        parse(line)
+    assert message in str(error.value)
+
+
+def test_a_printed_port_needs_no_quotation_marks() -> None:
+    assert parse("unplug ipum02:5 [IPU-Link]") == ["unplug", "ipum02:5"]
+
+
 def test_other_faults_have_no_reversal() -> None:
     assert [line for line in ("hot ag02 40", "break ag03:8", "heal") if reversal(parse(line))] == []
 
@@ -117,9 +153,9 @@ def test_every_fault_is_reported_and_healed(running: Running) -> None:
         ("", "Cannot read a fault from '': it is empty. Write a verb and its arguments."),
         ("explode ag01", "Cannot apply fault 'explode': it is unknown. Choose from unplug, plug, move, swap,"),
         ("unplug ag01:gw1", "Cannot find a cable in 'ag01:gw1': the port is empty. Name a port with a cable."),
-        ("unplug ag09:1", "Cannot find machine 'ag09': it is not in this rack. Check the name."),
-        ("hang ag09", "Cannot find machine 'ag09': it is not in this rack. Check the name."),
-        ("stop ag01 ag09", "Cannot find machine 'ag09': it is not in this rack. Check the name."),
+        ("unplug ag09:1", "Cannot find 'ag09': this rack has no such machine, switch or PDU. Did you mean 'ag0"),
+        ("hang ag09", "Cannot find 'ag09': this rack has no such machine, switch or PDU. Did you mean 'ag0"),
+        ("stop ag01 ag09", "Cannot find 'ag09': this rack has no such machine, switch or PDU. Did you mean 'ag0"),
         (
             "break ag01:internal16",
             "Cannot find link 'ag01:internal16': the machine does not have it. Choose from internal0 to internal15.",
@@ -202,5 +238,24 @@ def test_machines_have_other_names(rack: Rack) -> None:
         running.apply("heal")
         assert by_name == running.apply("unplug ag01:5", "stop ag02", "hot ag01 3", "break ag03:internal1")
         assert running.apply("heal ipum01 ipum02 ag03") == []
+    finally:
+        running.close()
+
+
+def test_an_unknown_name_has_a_suggestion(rack: Rack) -> None:
+    rack.faults.use_names({"ipum01": "ag01"}, ["mgmt1"])
+    running = Running(rack)
+    try:
+        for line, message in (
+            (
+                "unplug IPUM01:7",
+                "Cannot find 'IPUM01': this rack has no such machine, switch or PDU. Did you mean 'ipum01'?",
+            ),
+            ("stop xyz", "Cannot find 'xyz': this rack has no such machine, switch or PDU. Check the name."),
+            ("stop mgmt1", "Cannot apply a fault to 'mgmt1': it is not managed, so the twin does not run it."),
+        ):
+            with pytest.raises(FaultError) as error:
+                running.apply(line)
+            assert str(error.value) == message
     finally:
         running.close()
