@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +105,20 @@ def test_changes_that_the_real_run_skips_are_marked(report, text, skipped):
     assert (mark in found.text(), "+name: pdu1" in found.text()) == (skipped, not skipped)
     missing = ["credentials: without pdu_connection, the real run skips pdu1, pdu2"]
     assert found.not_rehearsed() == (missing if skipped else [])
+
+
+def test_unmanaged_devices_need_no_credentials(report, tmp_path):
+    shutil.copytree(RACK, tmp_path / "pod")
+    path = tmp_path / "pod/pod.yml"
+    path.write_text(path.read_text().replace("{name: mgmt1, ", "{name: mgmt1, managed: false, "))
+    found = replace(
+        report(result("pdu1"), variables=inventory.Variables({}, (), {})), pod=load(str(path))
+    ).not_rehearsed()
+    assert found[-3:] == [
+        "unmanaged: mgmt1",
+        "credentials: without eos_connection, the real run skips tor1",
+        "credentials: without pdu_connection, the real run skips pdu1, pdu2",
+    ]
 
 
 def test_encrypted_files_may_have_the_credentials(report):

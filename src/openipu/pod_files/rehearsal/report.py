@@ -141,6 +141,9 @@ class Report:
             f"{name}: the twin does not support the model {product}" for name, product in unsupported(self.pod).items()
         ]
         found += [f"variables in {path}, which is encrypted" for path in self.variables.encrypted]
+        devices = [each for rack in self.pod.racks for each in (*rack.switches, *rack.pdus, *rack.servers)]
+        if unmanaged := [device.name for device in devices if not getattr(device, "managed", True)]:
+            found.append(f"unmanaged: {', '.join(unmanaged)}")
         found += [
             f"credentials: without {variable}, the real run skips {', '.join(names)}"
             for variable, names in self._without_credentials().items()
@@ -150,8 +153,8 @@ class Report:
     def _without_credentials(self) -> dict[str, list[str]]:
         """Return the names of the devices that the real run skips, by the variable that is missing."""
         devices = {
-            "eos_connection": [switch.name for rack in self.pod.racks for switch in rack.switches],
-            "pdu_connection": [pdu.name for rack in self.pod.racks for pdu in rack.pdus],
+            "eos_connection": [each.name for rack in self.pod.racks for each in rack.switches if each.managed],
+            "pdu_connection": [each.name for rack in self.pod.racks for each in rack.pdus if each.managed],
         }
         return {name: found for name, found in devices.items() if found and not self.variables.may_set(name)}
 
