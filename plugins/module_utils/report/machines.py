@@ -49,7 +49,8 @@ def problems(info: Reported) -> list[str]:
     """Return the machines that are down or hot, each as a sentence."""
     down = ["Machine %s is down." % agent["id"] for agent in info.get("agents") or () if agent.get("state") == "Down"]
     hot = {agent: degrees for agent, degrees in celsius(info).items() if degrees > HOT_CELSIUS}
-    return down + ["Machine %s is hot: an IPU has %g °C. Check its fans and the air flow." % item for item in hot.items()]
+    sentence = "Machine %s is hot: an IPU has %g °C. Check its fans and the air flow."
+    return down + [sentence % item for item in hot.items()]
 
 
 def celsius(info: Reported) -> dict[str, float]:
