@@ -84,7 +84,7 @@ def test_a_broken_rack_fails_as_the_real_one_would(installation: Installation, r
     [failure] = report["failures"]
     assert failure["phase"] == "Test clusters"
     assert failure["runs"] == ["site"]
-    assert "ipum07 port 5" in failure["message"]
+    assert "ipum07:5 <--> ipum08:1" in failure["message"]
     assert "The rack report is in 'rehearsal-rack-report.html'." in failure["message"]
     assert len(report["defects"]) == 1
     assert not (installation.folder / "t").exists()
