@@ -97,10 +97,10 @@ class _Host:
 
     def undefined(self, term: str) -> list[tuple[str, str]]:
         """Return the undefined variables of this variable, each with the variable itself."""
-        variable, _, key = term.partition(".")
+        variable, *keys = term.split(".", 1)
         value = self.variables.get(variable)
-        if key and isinstance(value, dict):
-            value = value.get(key)
+        if keys and isinstance(value, dict):
+            value = value.get(keys[0])
         return [(name, term) for name in self._undefined(value, frozenset([variable]))]
 
     def _undefined(self, value: t.Any, path: frozenset[str]) -> t.Iterator[str]:
