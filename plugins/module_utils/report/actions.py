@@ -12,7 +12,7 @@ from __future__ import annotations
 import typing as t
 from collections import Counter
 
-from ..vipu.cable_names import cable_name, link_name
+from ..vipu.cluster_test.cable_names import cable_name, link_name
 from . import recabling
 from .chassis_ports import ChassisPort, Pair, cable, port_of
 

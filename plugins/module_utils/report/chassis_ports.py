@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..vipu.cable_names import port_name
+from ..vipu.cluster_test.cable_names import port_name
 
 
 class ChassisPort(t.NamedTuple):

@@ -9,7 +9,7 @@ import typing as t
 
 from ..pod import model
 from ..pod.topology import IPU_LINK_UP, SYNC_LINK_UP, Cable, CableKind
-from ..vipu.cable_names import cable_name
+from ..vipu.cluster_test.cable_names import cable_name
 from . import drawing
 from .chassis_ports import ChassisPort, Pair, pair
 from .clusters import Cluster

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from .cluster_tests import TESTS
+from .cluster_test.table import TESTS
 
 
 class Names:

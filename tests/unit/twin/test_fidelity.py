@@ -10,7 +10,7 @@ import click
 import pytest
 import yaml
 
-from openipu.shared.vipu.cluster_tests import FLAGS
+from openipu.shared.vipu.cluster_test.table import FLAGS
 from openipu.vipu.cli import cluster_test_output
 from openipu.vipu.cli.admin import vipu_admin
 from openipu.vipu.domain.model import Operation, ReadyState

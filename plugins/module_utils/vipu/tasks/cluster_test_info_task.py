@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ...reconcile import Object
 from ...runner import Task
-from ..cluster_test_failures import flat
+from ..cluster_test.failures import flat
 from ..options import VIPU, Run
 
 

@@ -10,8 +10,8 @@ import typing as t
 
 from ...reconcile import Object
 from ...runner import Task, TaskError
-from .. import cluster_tests
-from ..cluster_test_failures import failure_message, flat, shortened
+from ..cluster_test import table
+from ..cluster_test.failures import failure_message, flat, shortened
 from ..names import CLUSTER_TEST
 from ..options import VIPU, Run
 
@@ -22,7 +22,7 @@ def _cluster_test(run: Run) -> Object:
     params = run.params
     if params["state"] == "stopped":
         return _stop(run)
-    tests = [test for test in CLUSTER_TEST.choices if test in (params["tests"] or cluster_tests.DEFAULT)]
+    tests = [test for test in CLUSTER_TEST.choices if test in (params["tests"] or table.DEFAULT)]
     if not params["force"]:
         skipped = _skipped_result(run, tests)
         if skipped:
@@ -62,7 +62,7 @@ def _skipped_result(run: Run, tests: t.Sequence[str]) -> Object | None:
         reason = "Cluster '%s' passed these tests and has not changed since." % id
         return {**nothing, "ok": True, "skipped_reason": reason}
     failed = last["state"] == "finished" and last["cluster"] == id and not last["ok"]
-    if failed or not cluster_tests.DISTURBING.intersection(tests):
+    if failed or not table.DISTURBING.intersection(tests):
         return None
     # Some releases list only the agents of allocations and only the cluster of partitions.
     agents = set(cluster.get("agents") or ())

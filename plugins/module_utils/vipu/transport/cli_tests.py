@@ -13,7 +13,7 @@ import re
 import typing as t
 
 from ...reconcile import Object
-from ..cluster_tests import FLAGS
+from ..cluster_test.table import FLAGS
 from . import cli_output
 
 _CAPTION = re.compile(r"^\s*Showing test results for cluster (\S+?)\.?\s*$", re.MULTILINE)

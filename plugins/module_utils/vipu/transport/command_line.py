@@ -18,7 +18,7 @@ from functools import partial
 
 from ...reconcile import Action, Failure, ItemError, Object, Step
 from ..client import Connection, VipuError
-from ..cluster_tests import FLAGS
+from ..cluster_test.table import FLAGS
 from . import cli_objects, cli_output, cli_tests
 from .cli_process import Commands
 

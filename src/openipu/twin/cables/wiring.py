@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from openipu.shared.pod.topology import CableKind, Layout
-from openipu.shared.vipu.cable_names import PREFIXES, cable_name, port_name
+from openipu.shared.vipu.cluster_test.cable_names import PREFIXES, cable_name, port_name
 
 # The chassis ports of an IPU-M2000.
 CHASSIS_PORTS = {

@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from openipu.shared.vipu.cable_names import PREFIXES, port_name
+from openipu.shared.vipu.cluster_test.cable_names import PREFIXES, port_name
 
 _KINDS = {**{kind: kind for kind in PREFIXES}, "IPU-Cluster": "IPU-Link"}  # by their names in outputs
 _PRINTED_PORTS = (

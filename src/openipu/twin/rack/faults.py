@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from openipu.shared.pod.topology import INTERNAL_LINKS, CableKind
-from openipu.shared.vipu.cable_names import link_name
+from openipu.shared.vipu.cluster_test.cable_names import link_name
 from openipu.twin.cables.wiring import Defect, Wiring, WiringError
 from openipu.twin.machine.hardware import HEALTHY_PFC, TwinHardware
 from openipu.twin.machine.reports import VERSIONS

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from openipu.shared.vipu.cluster_tests import FLAGS
+from openipu.shared.vipu.cluster_test.table import FLAGS
 from openipu.vipu.cli import cluster_test_output
 from openipu.vipu.cli.grammar import Id, command
 from openipu.vipu.cli.session import Session, VipuCommandError

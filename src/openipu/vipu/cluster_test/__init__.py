@@ -14,8 +14,8 @@
 
 Rules:
 
-* Names, numbers, order and flags of the tests are in ``openipu.shared.vipu.cluster_tests``. A new test also needs a
-  member of ``model.Test``, a method of ``TestExecutor`` and a value in the admin API. Its help text is in
+* Names, numbers, order and flags of the tests are in ``openipu.shared.vipu.cluster_test.table``. A new test also needs
+  a member of ``model.Test``, a method of ``TestExecutor`` and a value in the admin API. Its help text is in
   ``cli.cluster_tests``, and the documentation of the module ``vipu_cluster_test`` lists it.
 * One run at a time. During a run, the rules of ``domain`` reject changes of the cluster.
 * Runs are in memory only: the last run, and the results of each cluster (``results``). A restart drops them.

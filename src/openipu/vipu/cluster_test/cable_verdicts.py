@@ -7,7 +7,7 @@ Printed lines have the form of Graphcore's V-IPU administrator guide where it sh
 from __future__ import annotations
 
 from openipu.shared.pod.topology import CableKind, Layout
-from openipu.shared.vipu.cable_names import cable_name
+from openipu.shared.vipu.cluster_test.cable_names import cable_name
 from openipu.vipu.cluster_test.model import End, Failure, FailureKind, Test, Verdict
 from openipu.vipu.cluster_test.readings import Cables, Pulses, Readings, ends, reading_at, responses, unreachable_among
 from openipu.vipu.cluster_test.verdict_builders import (

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from openipu.shared.pod.topology import INTERNAL_LINKS, Cable, CableKind, Layout
-from openipu.shared.vipu.cable_names import cable_name, link_name
+from openipu.shared.vipu.cluster_test.cable_names import cable_name, link_name
 from openipu.vipu.cluster_test.model import End, Failure, FailureKind, Test, Verdict
 from openipu.vipu.cluster_test.readings import Links, Readings, Unreachable, ends, unreachable_among
 from openipu.vipu.cluster_test.verdict_builders import (

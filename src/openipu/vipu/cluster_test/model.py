@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from openipu.shared.pod.topology import CableKind
-from openipu.shared.vipu.cable_names import port_name
+from openipu.shared.vipu.cluster_test.cable_names import port_name
 
 
 class Test(enum.StrEnum):

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from openipu.shared.vipu import cluster_tests
+from openipu.shared.vipu.cluster_test import table
 from openipu.vipu.cluster_test.model import Test, Verdict
 
-DEFAULT_TESTS = tuple(map(Test, cluster_tests.DEFAULT))
-DISTURBING = frozenset(map(Test, cluster_tests.DISTURBING))
+DEFAULT_TESTS = tuple(map(Test, table.DEFAULT))
+DISTURBING = frozenset(map(Test, table.DISTURBING))
 
 DEPENDS: Mapping[Test, tuple[Test, ...]] = {
     Test.IPU_LINK: (Test.CABLING,),

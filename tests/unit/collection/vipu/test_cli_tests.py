@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.cluster_test_failures import failure_message
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.cluster_test.failures import failure_message
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.transport import cli_tests
 
 from openipu.vipu.cluster_test.runs import abort_message

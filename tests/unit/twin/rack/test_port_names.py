@@ -9,8 +9,8 @@ import shlex
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.report import actions
 from ansible_collections.openipu.pod.plugins.module_utils.vipu import objects
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.cable_names import link_name, port_name
-from ansible_collections.openipu.pod.plugins.module_utils.vipu.cluster_test_failures import failure_message
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.cluster_test.cable_names import link_name, port_name
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.cluster_test.failures import failure_message
 
 from openipu.twin.cables.wiring import CHASSIS_PORTS, Place
 from openipu.twin.rack import fault_lines

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ..reconcile import Object
+from ...reconcile import Object
 from .cable_names import cable_name, link_name, port_name
 
 _MAX_NAMED = 3  # failures of a test in a message
