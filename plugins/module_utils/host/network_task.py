@@ -27,6 +27,7 @@ def _poplar_network(run: Run[Host]) -> Object:
     if run.params["state"] == "confirmed":
         return _confirm(run)
     host, backend = run.transport, BACKENDS[run.params["backend"]]
+    rollback.wait_until_ended(host)  # it changes what is compared below
     links = fetch_links(host)
     members = run.params["members"] or _two_ports(mellanox_ports(links))
     bond = desired_bond(run.params, members)

@@ -11,11 +11,16 @@ import time
 import typing as t
 from pathlib import Path
 
+from ..reconcile import UserError
 from .commands import CommandError, Host
 
 FOLDER = Path("/var/lib/openipu/network-rollback")
 _SCRIPT = FOLDER / "rollback"
 UNIT = "openipu-network-rollback"
+TOO_LATE = (
+    "Cannot confirm the network change: the host has already rolled it back. "
+    "Increase rollback_timeout, and repeat the task."
+)
 _POLL_SECONDS = 0.3
 _ROLLBACK_SECONDS = 300  # for the restoration that the timer has started
 
@@ -34,7 +39,7 @@ def schedule(
     which the rollback deletes. ``known`` are commands that succeed until the service has noticed the deletions.
     ``after`` are the commands that apply the restored files; all run even if one fails.
     """
-    cancel(host)
+    _stop(host)
     FOLDER.mkdir(mode=0o700, parents=True)
     lines = [
         "#!/bin/sh",
@@ -62,13 +67,21 @@ def run_now(host: Host) -> None:
     Raises CommandError if it fails or does not end.
     """
     host.succeeds("systemctl", "stop", UNIT + ".timer")
+    wait_until_ended(host)
+    if _SCRIPT.exists():
+        host.run("/bin/sh", str(_SCRIPT))
+
+
+def wait_until_ended(host: Host) -> None:
+    """Wait for the end of a rollback that the timer has started, if one is running.
+
+    Raises CommandError if it does not end.
+    """
     deadline = time.monotonic() + _ROLLBACK_SECONDS
-    while host.succeeds("systemctl", "is-active", "--quiet", UNIT + ".service"):
+    while _is_running(host):
         if time.monotonic() > deadline:
             raise CommandError(str(_SCRIPT), "it did not finish within %d s" % _ROLLBACK_SECONDS)
         time.sleep(_POLL_SECONDS)
-    if _SCRIPT.exists():
-        host.run("/bin/sh", str(_SCRIPT))
 
 
 def is_scheduled() -> bool:
@@ -77,6 +90,19 @@ def is_scheduled() -> bool:
 
 
 def cancel(host: Host) -> None:
-    """Cancel the scheduled rollback, if any, and delete the saved files."""
+    """Cancel the scheduled rollback and delete the saved files. Raises UserError if the timer has started it."""
     host.succeeds("systemctl", "stop", UNIT + ".timer")
+    if _is_running(host):
+        raise UserError(TOO_LATE)
     shutil.rmtree(FOLDER, ignore_errors=True)
+
+
+def _stop(host: Host) -> None:
+    """Cancel the scheduled rollback, or wait for its end if the timer has started it, and delete the saved files."""
+    host.succeeds("systemctl", "stop", UNIT + ".timer")
+    wait_until_ended(host)
+    shutil.rmtree(FOLDER, ignore_errors=True)
+
+
+def _is_running(host: Host) -> bool:
+    return host.succeeds("systemctl", "is-active", "--quiet", UNIT + ".service")
