@@ -62,7 +62,7 @@ def _steps(server: Server) -> list[tuple[str, Callable[[], None]]]:
     def enter_key() -> None:
         expected = {"Name": None, "IPUs": ["1", "2", "4", "8"], "Graph compilation domains": None}
         assert _survey(server) == expected
-        assert len(store.objects["job_templates"]) == 43
+        assert f"{len(store.objects['job_templates'])} job templates" in PAGE.read_text()
         _credential(server)["inputs"]["access_key"] = "entered by hand"
 
     def has_key_and_sizes() -> None:
