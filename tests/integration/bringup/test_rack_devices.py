@@ -97,6 +97,19 @@ def test_a_machine_without_a_live_outlet_is_off_until_one_returns(make):
     until(lambda: machine.server.running)
 
 
+def test_a_stopped_machine_stays_off_when_its_power_returns(metered):
+    metered.fault("stop ag01 tor1")
+    metered.fault("stop pdu1 pdu2")
+    until(lambda: not any(machine.server.running for machine in metered.rack.machines.values()))
+    assert [line.split(":")[0] for line in metered.defects()[:3]] == ["pdu1", "pdu2", "tor1"]
+    metered.fault("start pdu1 pdu2")
+    until(lambda: metered.rack.machines["ag02"].server.running)
+    until(lambda: metered.defects() == ["tor1: has no power.", "ag01: has no power."])
+    metered.fault("start ag01")
+    metered.fault("heal tor1")
+    assert metered.defects() == []
+
+
 def test_a_switch_without_power_does_not_respond_and_keeps_its_startup_config(metered):
     node = metered.node("tor1")
     node.config(["hostname kept", "vlan 77"])
@@ -152,9 +165,9 @@ def test_a_failed_configuration_changes_nothing_on_the_switch(metered, fault):
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        ("sessions pdu1", "Cannot find switch 'pdu1': it is not in this rack. Check the name."),
+        ("sessions pdu1", "Cannot find switch 'pdu1': it is a PDU. Name a switch."),
         ("drop tor1 never", "Cannot apply 'drop tor1 never': 'never' is neither before nor after. Write one."),
-        ("login ag01", "Cannot find switch or PDU 'ag01': it is not in this rack. Check the name."),
+        ("login ag01", "Cannot find switch or PDU 'ag01': it is a machine. Name a switch or PDU."),
         ("stop tor9", "Cannot find 'tor9': this rack has no such machine, switch or PDU. Did you mean 'tor1'?"),
         (
             "unplug tor1:Ethernet99/1",
@@ -164,7 +177,8 @@ def test_a_failed_configuration_changes_nothing_on_the_switch(metered, fault):
             "unplug tor1:Ethernet30/1",
             "Cannot find a cable in 'tor1:Ethernet30/1': the port is empty. Name a port with a cable.",
         ),
-        ("hang tor1", "Cannot find machine 'tor1': it is not in this rack. Check the name."),
+        ("hang tor1", "Cannot find machine 'tor1': it is a switch. Name a machine."),
+        ("unplug pdu1:3", "Cannot find machine 'pdu1': it is a PDU. Name a machine."),
     ],
 )
 def test_an_invalid_fault_of_a_device_is_rejected(metered, fault, message):

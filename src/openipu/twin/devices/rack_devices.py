@@ -50,6 +50,7 @@ class RackDevices:
         self._machines = machines
         self._agents: Mapping[str, str] = config["agents"]
         self._kinds = {feed["device"]: feed["kind"] for feed in config["feeds"]}
+        self.stopped: set[str] = set()  # agent ids and devices that stay off when their power returns
         self._stopping = False
         self._power_changes: set[asyncio.Task[None]] = set()
         switches = config["switches"]
@@ -119,9 +120,8 @@ class RackDevices:
                 yield device
 
     def defects(self) -> Iterator[Defect]:
-        """Yield the deviations from the delivered state."""
-        yield from self.patch_cables.defects()
-        for device in self._each():
+        """Yield the deviations of devices from the delivered state, causes first: PDUs before switches."""
+        for device in (*self.pdus.values(), *self.switches.values()):
             yield from device.defects()
 
     # Relations between devices
@@ -149,8 +149,9 @@ class RackDevices:
     def outlet_switched(self, pdu: str, outlet: int, on: bool) -> None:
         """Stop or start the device whose power an outlet of a PDU cut or restored."""
         name = self.power.switch(pdu, outlet, on)
-        device = self._machines.get(self._agents.get(name, "")) or self.get(name) if name else None
-        if device and not self._stopping:
+        id = self._agents.get(name, name) if name else ""
+        device = self._machines.get(id) or self.get(id)
+        if device and not self._stopping and not (on and id in self.stopped):
             task = asyncio.get_running_loop().create_task(device.start() if on else device.stop())
             self._power_changes.add(task)
             task.add_done_callback(self._power_changes.discard)

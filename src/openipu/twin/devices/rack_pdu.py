@@ -48,6 +48,8 @@ class PduDevice:
         ValueError: for a product that the twin does not support.
     """
 
+    kind = "PDU"
+
     def __init__(
         self, name: str, model: str, host: str, port: int, folder: Path, loads: OutletLoads, community: str = ""
     ) -> None:

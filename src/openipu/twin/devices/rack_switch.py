@@ -52,6 +52,8 @@ class SwitchDevice:
         ValueError: for a product that the twin does not support.
     """
 
+    kind = "switch"
+
     def __init__(
         self,
         name: str,

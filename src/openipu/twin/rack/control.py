@@ -16,7 +16,6 @@ from openipu.twin.rack.contract import twin
 from openipu.twin.rack.fault_lines import FaultError
 
 if TYPE_CHECKING:
-    from openipu.twin.machine.machine import Machine
     from openipu.twin.rack.rack import Rack
 
 
@@ -44,17 +43,16 @@ class TwinService:
 
     async def StopMachines(self, request: Any, context: Any) -> Any:  # noqa: N802
         """Cut the power of machines."""
-        for machine in await self._selected(request.agent_ids, context):
-            await machine.stop()
+        await self._faults.stop(*await self._selected(request.agent_ids, context))
         return twin.MachineReply()
 
     async def StartMachines(self, request: Any, context: Any) -> Any:  # noqa: N802
         """Start stopped machines."""
-        for machine in await self._selected(request.agent_ids, context):
-            try:
-                await machine.start()
-            except OSError as error:
-                await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
+        selected = await self._selected(request.agent_ids, context)
+        try:
+            await self._faults.start(*selected)
+        except OSError as error:
+            await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
         return twin.MachineReply()
 
     async def MakeFaults(self, request: Any, context: Any) -> Any:  # noqa: N802
@@ -72,7 +70,8 @@ class TwinService:
         """Return all defects of the rack."""
         return twin.ListDefectsReply(defects=[twin.Defect(**asdict(item)) for item in self._faults.defects()])
 
-    async def _selected(self, ids: Iterable[str], context: Any) -> list[Machine]:
+    async def _selected(self, ids: Iterable[str], context: Any) -> list[str]:
+        """Return the agent ids of machines by their names, those of all without a name."""
         selected = []
         for name in ids or self._machines:
             id = self._faults.agent(name)
@@ -81,7 +80,7 @@ class TwinService:
                 self._faults.machine(id)
             except FaultError as error:
                 await context.abort(grpc.StatusCode.NOT_FOUND, str(error))
-            selected.append(self._machines[id])
+            selected.append(id)
         return selected
 
 

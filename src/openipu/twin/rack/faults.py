@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from openipu.shared.pod.topology import INTERNAL_LINKS, CableKind
 from openipu.shared.vipu.cluster_test.cable_names import link_name
-from openipu.twin.cables.wiring import Defect, Wiring, WiringError
+from openipu.twin.cables.wiring import Defect, Place, Wiring, WiringError
 from openipu.twin.machine.hardware import HEALTHY_PFC, TwinHardware
 from openipu.twin.machine.reports import VERSIONS
 from openipu.twin.rack.fault_lines import FaultError, parse, remedy, targets
@@ -59,8 +59,8 @@ class RackFaults:
             "login": lambda device: self._device(device).inject("login"),
             "sessions": lambda switch: self._switch(switch).inject("sessions"),
             "drop": self._drop,
-            "stop": self._stop,
-            "start": self._start,
+            "stop": self.stop,
+            "start": self.start,
             "heal": self._heal,
         }
 
@@ -104,17 +104,19 @@ class RackFaults:
         return f"{self.agent(name)}{colon}{port}"
 
     def defects(self) -> Iterator[Defect]:
-        """Yield every deviation from the delivered state."""
+        """Yield every deviation from the delivered state, causes before their effects: a PDU before its machines."""
+        if self.devices:
+            yield from self.devices.defects()
         yield from self._wiring.defects()
         for machine in self._machines.values():
             yield from _machine_defects(machine)
         if self.devices:
-            yield from self.devices.defects()
+            yield from self.devices.patch_cables.defects()
 
     def machine(self, id: str) -> Machine:
         """Return a machine of this rack. Raises FaultError."""
         if id not in self._machines:
-            raise FaultError(f"Cannot find machine {id!r}: it is not in this rack. Check the name.")
+            raise FaultError(f"Cannot find machine {id!r}: it is {self._kind(id)}. Name a machine.")
         return self._machines[id]
 
     def _running_hardware(self, id: str) -> TwinHardware:
@@ -128,7 +130,18 @@ class RackFaults:
         if self.devices and ports[0].partition(":")[0] in self.devices.switches:
             getattr(self.devices.patch_cables, change)(*ports)
         else:
-            getattr(self._wiring, change)(*map(self._wiring.place, ports))
+            getattr(self._wiring, change)(*map(self._place, ports))
+
+    def _place(self, text: str) -> Place:
+        """Return the port of a machine. Raises FaultError, or WiringError for an invalid port."""
+        self.machine(text.partition(":")[0])
+        return self._wiring.place(text)
+
+    def _kind(self, name: str) -> str:
+        if name in self._machines:
+            return "a machine"
+        device = self._find_device(name)
+        return f"a {device.kind}" if device else "not in this rack"
 
     def _find_device(self, name: str) -> Device | None:
         return self.devices.get(name) if self.devices else None
@@ -136,13 +149,13 @@ class RackFaults:
     def _device(self, name: str) -> Device:
         device = self._find_device(name)
         if device is None:
-            raise FaultError(f"Cannot find switch or PDU {name!r}: it is not in this rack. Check the name.")
+            raise FaultError(f"Cannot find switch or PDU {name!r}: it is {self._kind(name)}. Name a switch or PDU.")
         return device
 
     def _switch(self, name: str) -> SwitchDevice:
         switch = self.devices.switches.get(name) if self.devices else None
         if switch is None:
-            raise FaultError(f"Cannot find switch {name!r}: it is not in this rack. Check the name.")
+            raise FaultError(f"Cannot find switch {name!r}: it is {self._kind(name)}. Name a switch.")
         return switch
 
     def _drop(self, switch: str, when: str) -> None:
@@ -156,7 +169,7 @@ class RackFaults:
             hardware, link = internal
             hardware.broken_links.add(link)
         else:
-            self._wiring.degrade(self._wiring.place(text), dead=True)
+            self._wiring.degrade(self._place(text), dead=True)
 
     def _errors(self, text: str, count: str) -> None:
         if not (count.isascii() and count.isdigit() and len(count) < 10):
@@ -169,7 +182,7 @@ class RackFaults:
             hardware.noisy_links[link] = int(count)
             hardware.run_link_traffic(link)
             return
-        place = self._wiring.place(text)
+        place = self._place(text)
         if place.kind is not CableKind.IPU_LINK:
             raise FaultError(
                 f"Cannot apply 'errors {text} {count}': only IPU-Links run traffic. Name an IPU-Link port, like ag03:5."
@@ -254,11 +267,19 @@ class RackFaults:
             )
         self._running_hardware(agent).fail_ipu(int(ipu), IPU_FAILURE)
 
-    async def _stop(self, *names: str) -> None:
-        await asyncio.gather(*(each.stop() for each in self._all(names)))
+    async def stop(self, *names: str) -> None:
+        """Stop machines and devices until ``start`` or "heal", also when their PDU starts. Raises FaultError."""
+        selected = self._all(names)
+        if self.devices:
+            self.devices.stopped.update(names)
+        await asyncio.gather(*(each.stop() for each in selected))
 
-    async def _start(self, *names: str) -> None:
-        for each in self._all(names):
+    async def start(self, *names: str) -> None:
+        """Start machines and devices. Raises FaultError, and OSError for a failed start."""
+        selected = self._all(names)
+        if self.devices:
+            self.devices.stopped.difference_update(names)
+        for each in selected:
             await each.start()
 
     def _all(self, names: Collection[str]) -> list[Machine | Device]:
@@ -272,6 +293,7 @@ class RackFaults:
             machine.hardware.restore()
             await machine.start()
         if self.devices:
+            self.devices.stopped.difference_update(names or list(self.devices.stopped))
             for device in self.devices.heal(names or (*self._machines, *self.devices.names)):
                 await device.start()
 
