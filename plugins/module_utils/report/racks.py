@@ -32,7 +32,7 @@ class Rack:
         self.title = title
         self.agents = agents
         self.shelves = _shelves(rack) if rack else []
-        self.pdus = [pdu.name for pdu in rack.pdus] if rack else []  # in the order of the POD
+        self.pdus = rack.pdus if rack else ()  # in the order of the POD
         self.units = {machine.agent: machine.rack_unit for machine in rack.machines} if rack else {}
         units = [self.units.get(agent) for agent in agents]
         self.elevation = drawing.Elevation(agents, units, len(self.shelves))
@@ -41,8 +41,10 @@ class Rack:
 
 def _shelves(rack: model.Rack) -> list[str]:
     """Return the devices above the machines, from the top down."""
-    switches = ["%s · %s switch %s" % (each.name, each.kind, each.model) for each in rack.switches]
-    return switches + ["%s · server (%s)" % (each.name, ", ".join(each.roles)) for each in rack.servers]
+    shelves: list[tuple[model.Switch | model.Server, str]]
+    shelves = [(each, "%s switch %s" % (each.kind, each.model)) for each in rack.switches]
+    shelves += [(each, "server (%s)" % ", ".join(each.roles)) for each in rack.servers]
+    return ["%s · %s%s" % (each.name, text, "" if each.managed else " · unmanaged") for each, text in shelves]
 
 
 def racks(
@@ -163,7 +165,7 @@ def page(
         }  # by id, because both ends may be in this rack
         failed = sum(state == FAILED for state in verdicts.values())
         stops = _stops(rack.cables)
-        rails = [_rail(name, pdus) for name in rack.pdus]
+        rails = [_rail(pdu, pdus) for pdu in rack.pdus]
         boxes = [
             {
                 "agent": agent,
@@ -198,12 +200,12 @@ def page(
     return found
 
 
-def _rail(name: str, pdus: Readings) -> dict[str, t.Any]:
+def _rail(pdu: model.Pdu, pdus: Readings) -> dict[str, t.Any]:
     """Return a PDU with its label and problems; ``end`` is where the label ends and ``outlets`` where they start."""
-    found = problems(pdus[name]) if name in pdus else []
-    label = _short("✕ %s" % name if found else name, 24)
+    found = problems(pdus[pdu.name]) if pdu.name in pdus else []
+    label = _short("✕ %s" % pdu.name if found else pdu.name if pdu.managed else "%s · unmanaged" % pdu.name, 24)
     end = max(_OUTLETS_TOP - 12, int(_RAIL_TOP + _LETTER * len(label)))
-    return {"name": name, "label": label, "end": end, "outlets": end + 12, "problems": found}
+    return {"name": pdu.name, "label": label, "end": end, "outlets": end + 12, "problems": found}
 
 
 def _stops(cables: t.Sequence[dict[str, t.Any]]) -> set[int]:

@@ -57,6 +57,11 @@ def test_changes_are_in_the_order_of_tasks_racks_and_units(report):
     assert found == [(task, name) for task in ("b", "a") for name in devices]
 
 
+def test_a_cluster_test_says_that_it_configures_nothing(report):
+    test = result("localhost", changed=True, task="Test clusters", action="openipu.pod.vipu_cluster_test")
+    assert "  localhost: Test clusters\n      runs on the machines, and configures nothing\n" in report(test).text()
+
+
 def test_values_have_paths_and_addresses_of_the_user(report):
     after = {"trap_receivers": {"127.16.3.101": {"address": "127.16.3.101"}}, "name": "pdu1"}
     [change] = report(result("pdu1", changed=True, diff=[{"before": {"name": "x"}, "after": after}])).changes()

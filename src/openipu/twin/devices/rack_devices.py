@@ -121,7 +121,8 @@ class RackDevices:
 
     def defects(self) -> Iterator[Defect]:
         """Yield the deviations of devices from the delivered state, causes first: PDUs before switches."""
-        for device in (*self.pdus.values(), *self.switches.values()):
+        devices: list[Device] = [*self.pdus.values(), *self.switches.values()]
+        for device in devices:
             yield from device.defects()
 
     # Relations between devices

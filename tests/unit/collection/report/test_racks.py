@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,19 @@ def test_misplaced_cables_are_drawn_once() -> None:
         x, y = elevation.port(agent, kind, port)
         ring = f"M{x - 10:g} {y:g}a10 10"
         assert any(ring in stray["path"] for cable in rack["cables"] for stray in cable["strays"]), (agent, kind, port)
+
+
+def test_unmanaged_devices_are_marked() -> None:
+    pod = load(str(ROOT / "inventory/pod64/pod.yml"))
+    (rack,) = pod.racks
+    switches, pdus, servers = (
+        (replace(devices[0], managed=False), *devices[1:]) for devices in (rack.switches, rack.pdus, rack.servers)
+    )
+    given = replace(pod, racks=(replace(rack, switches=switches, pdus=pdus, servers=servers),))
+    (drawn,) = view(given, None, None)["racks"]
+    marked = [text.split(" · ")[0] for text in drawn["shelves"] if text.endswith(" · unmanaged")]
+    assert marked == [switches[0].name, servers[0].name]
+    assert [rail["label"] for rail in drawn["pdus"][:2]] == [f"{pdus[0].name} · unmanaged", pdus[1].name]
 
 
 def test_rack_has_all_its_machines(tmp_path: Path) -> None:
