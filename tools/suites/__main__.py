@@ -25,16 +25,23 @@ def main() -> None:
 @main.command("run")
 @click.argument("names", nargs=-1, metavar="[SUITE]...")
 @click.option("--other", is_flag=True, help="Skip the suites that .ci/run always runs itself.")
+@click.option("--without-emulated", is_flag=True, help="Skip the suites that emulate a machine.")
 @click.option("--changed", is_flag=True, help="Skip suites that passed with the same inputs.")
 @click.option("--budget", type=click.FloatRange(min=1), metavar="MINUTES", help="Start no suite that does not fit.")
 @click.option("--install", "packages", is_flag=True, help="Install missing Debian packages first (root).")
-def run_suites(names: tuple[str, ...], other: bool, changed: bool, budget: float | None, packages: bool) -> None:
+def run_suites(
+    names: tuple[str, ...], other: bool, without_emulated: bool, changed: bool, budget: float | None, packages: bool
+) -> None:
     """Run suites (default: all) and print a table of results.
 
     Exit status 1 when a suite fails or, without --budget, when a suite is not verified.
     """
     try:
-        suites = [suite for suite in select_by_name(names) if not (other and suite.always)]
+        suites = [
+            suite
+            for suite in select_by_name(names)
+            if not (other and suite.always) and not (without_emulated and suite.emulated)
+        ]
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     install_error = install(suites) if packages else ""

@@ -268,7 +268,7 @@ class RackFaults:
         self._running_hardware(agent).fail_ipu(int(ipu), IPU_FAILURE)
 
     async def stop(self, *names: str) -> None:
-        """Stop machines and devices until ``start`` or "heal", also when their PDU starts. Raises FaultError."""
+        """Stop machines and devices until ``start`` or "heal", even when their PDU starts. Raises FaultError."""
         selected = self._all(names)
         if self.devices:
             self.devices.stopped.update(names)
