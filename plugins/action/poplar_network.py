@@ -8,8 +8,6 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.openipu.pod.plugins.module_utils.host.network_task import POPLAR_NETWORK
-from ansible_collections.openipu.pod.plugins.module_utils.host.rollback import TOO_LATE
-from ansible_collections.openipu.pod.plugins.module_utils.reconcile import UserError
 from ansible_collections.openipu.pod.plugins.plugin_utils.action import TaskAction
 
 
@@ -29,8 +27,4 @@ class ActionModule(TaskAction):
             return result
         self._task.args = {**self._task.args, "state": "confirmed"}
         confirmed = super().run(tmp, task_vars)
-        if confirmed.get("failed"):
-            return {**confirmed, "changed": True}
-        if not confirmed.get("changed"):
-            return {**result, "failed": True, "msg": TOO_LATE, "error_code": UserError.error_code}
-        return result
+        return {**confirmed, "changed": True} if confirmed.get("failed") else result

@@ -78,6 +78,7 @@ options:
     description:
       - V(present) configures the bond. After a change, the same task confirms it over a new request, which cancels the rollback timer.
       - V(confirmed) only confirms the last change. Use it in a separate task after one with C(async), which does not confirm its change.
+        It fails when the host has rolled the change back before.
     type: str
     choices: [present, confirmed]
     default: present

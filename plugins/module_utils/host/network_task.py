@@ -47,6 +47,7 @@ def _poplar_network(run: Run[Host]) -> Object:
 
 
 def _confirm(run: Run[Host]) -> Object:
+    rollback.check_not_done(run.transport)
     scheduled = rollback.is_scheduled()
     if scheduled and not run.check_mode:
         rollback.cancel(run.transport)

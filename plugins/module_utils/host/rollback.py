@@ -16,6 +16,7 @@ from .commands import CommandError, Host
 
 FOLDER = Path("/var/lib/openipu/network-rollback")
 _SCRIPT = FOLDER / "rollback"
+_DONE = FOLDER.with_name("network-rollback.done")  # exists after a rollback, until the next change
 UNIT = "openipu-network-rollback"
 TOO_LATE = (
     "Cannot confirm the network change: the host has already rolled it back. "
@@ -55,7 +56,7 @@ def schedule(
     lines += ["ip link delete %s 2>/dev/null" % shlex.quote(name) for name in links]
     wait = "n=0; while [ $n -lt 20 ] && %s >/dev/null 2>&1; do sleep 0.5; n=$((n + 1)); done"
     lines += [wait % shlex.join(query) for query in known]
-    lines += [*map(shlex.join, after), "rm -r %s" % FOLDER]
+    lines += [*map(shlex.join, after), "touch %s" % _DONE, "rm -r %s" % FOLDER]
     _SCRIPT.write_text("\n".join(lines) + "\n")
     command = ["systemd-run", "--quiet", "--collect", "--unit=%s" % UNIT, "--on-active=%d" % seconds]
     host.run(*command, "--timer-property=AccuracySec=1s", "/bin/sh", str(_SCRIPT))
@@ -89,11 +90,16 @@ def is_scheduled() -> bool:
     return FOLDER.is_dir()
 
 
+def check_not_done(host: Host) -> None:
+    """Raise UserError if the last change was rolled back, or is being rolled back."""
+    if _DONE.exists() or _is_running(host):
+        raise UserError(TOO_LATE)
+
+
 def cancel(host: Host) -> None:
     """Cancel the scheduled rollback and delete the saved files. Raises UserError if the timer has started it."""
     host.succeeds("systemctl", "stop", UNIT + ".timer")
-    if _is_running(host):
-        raise UserError(TOO_LATE)
+    check_not_done(host)
     shutil.rmtree(FOLDER, ignore_errors=True)
 
 
@@ -102,6 +108,7 @@ def _stop(host: Host) -> None:
     host.succeeds("systemctl", "stop", UNIT + ".timer")
     wait_until_ended(host)
     shutil.rmtree(FOLDER, ignore_errors=True)
+    _DONE.unlink(missing_ok=True)
 
 
 def _is_running(host: Host) -> bool:

@@ -4,17 +4,16 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-from ansible_collections.openipu.pod.plugins.action.poplar_network import ActionModule
 from ansible_collections.openipu.pod.plugins.module_utils.host import network_task, rollback
 from ansible_collections.openipu.pod.plugins.module_utils.host.backends import BACKENDS
 from ansible_collections.openipu.pod.plugins.module_utils.host.commands import CommandError, Host
 from ansible_collections.openipu.pod.plugins.module_utils.host.network import FILE, desired_bond
 from ansible_collections.openipu.pod.plugins.module_utils.reconcile import UserError, plan
-from ansible_collections.openipu.pod.plugins.plugin_utils.action import TaskAction
+from ansible_collections.openipu.pod.plugins.module_utils.runner import Run
 
 
 class StuckHost(Host):
@@ -56,6 +55,7 @@ def short(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(rollback, "_POLL_SECONDS", 0)
     monkeypatch.setattr(rollback, "FOLDER", tmp_path / "rollback")
     monkeypatch.setattr(rollback, "_SCRIPT", tmp_path / "rollback" / "rollback")
+    monkeypatch.setattr(rollback, "_DONE", tmp_path / "done")
 
 
 def test_the_wait_for_a_running_rollback_ends(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,20 +80,22 @@ def test_a_rollback_that_has_started_cannot_be_confirmed() -> None:
     assert rollback.FOLDER.exists(), "the running rollback needs these files"
 
 
-@pytest.mark.parametrize("in_time", [True, False])
-def test_a_change_is_only_successful_when_it_was_confirmed_in_time(
-    monkeypatch: pytest.MonkeyPatch, in_time: bool
-) -> None:
-    results = [{"changed": True, "name": "bond0"}, {"changed": in_time}]
-    monkeypatch.setattr(TaskAction, "run", lambda *args: results.pop(0))
-    action = ActionModule.__new__(ActionModule)
-    action._task = SimpleNamespace(args={}, check_mode=False, async_val=0)
-    result = action.run()
-    assert action._task.args == {"state": "confirmed"}
-    assert result["changed"]
-    assert result["name"] == "bond0"
-    assert result.get("msg") == (None if in_time else rollback.TOO_LATE)
-    assert result.get("failed", False) is not in_time
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_a_change_that_was_rolled_back_cannot_be_confirmed(tmp_path: Path, check_mode: bool) -> None:
+    """The script itself runs here, with a file in the place of the configuration."""
+    file, host = tmp_path / "file", StuckHost()
+    file.write_text("before")
+    rollback.schedule(host, [str(file)], [], [], [], 120)
+    file.write_text("after")
+    subprocess.run(["/bin/sh", rollback._SCRIPT], check=True)
+    assert file.read_text() == "before"
+    host.started = False
+    run = Run({"state": "confirmed"}, check_mode, False, host)
+    with pytest.raises(UserError, match="the host has already rolled it back"):
+        network_task.POPLAR_NETWORK.run(run)
+    rollback.schedule(host, [str(file)], [], [], [], 120)
+    host.started = False
+    assert network_task.POPLAR_NETWORK.run(run) == {"changed": True}
 
 
 def test_a_failed_rollback_is_reported_with_its_cause(monkeypatch: pytest.MonkeyPatch) -> None:
