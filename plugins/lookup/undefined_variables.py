@@ -58,18 +58,11 @@ _raw:
   elements: dict
 """
 
-import re
 import typing as t
-from dataclasses import dataclass
 
-from ansible.errors import AnsibleUndefinedVariable
 from ansible.plugins.lookup import LookupBase
-from ansible.template import Templar
-from jinja2 import Environment, TemplateError, meta
 
-_EXPRESSION = re.compile(r"\{\{.*?\}\}", re.DOTALL)
-# Functions that Ansible adds to its templates.
-_FUNCTIONS = ("lookup", "query", "q", "now", "undef")
+from ansible_collections.openipu.pod.plugins.plugin_utils.host_variables import HostVariables, variables_of
 
 
 class LookupModule(LookupBase):
@@ -77,61 +70,11 @@ class LookupModule(LookupBase):
         self.set_options(var_options=variables, direct=kwargs)
         hosts = self.get_option("hosts")
         if hosts is None:
-            sources = [_Host(variables, self._templar)]
+            sources = [HostVariables(variables, self._templar)]
         else:
-            values = map(variables["hostvars"].raw_get, hosts)
-            sources = [_Host(each, Templar(loader=self._loader, variables=each)) for each in values]
+            sources = list(variables_of(hosts, variables["hostvars"], self._loader).values())
         having = self.get_option("having")
         if having is not None:
-            sources = [each for each in sources if having in each.variables]
-        found = dict.fromkeys(item for source in sources for term in terms for item in source.undefined(term))
+            sources = [each for each in sources if having in each]
+        found = dict.fromkeys((name, term) for each in sources for term in terms for name in each.undefined(term))
         return [{"name": name, "used_in": term} for name, term in found]
-
-
-@dataclass(frozen=True)
-class _Host:
-    """Variables of one host, without their templates evaluated, and the templating engine with them."""
-
-    variables: t.Mapping[str, t.Any]
-    templar: t.Any
-
-    def undefined(self, term: str) -> list[tuple[str, str]]:
-        """Return the undefined variables of this variable, each with the variable itself."""
-        variable, *keys = term.split(".", 1)
-        value = self.variables.get(variable)
-        if keys and isinstance(value, dict):
-            value = value.get(keys[0])
-        return [(name, term) for name in self._undefined(value, frozenset([variable]))]
-
-    def _undefined(self, value: t.Any, path: frozenset[str]) -> t.Iterator[str]:
-        """Yield the names of undefined variables in the texts of a value. ``path``: variables that lead to it."""
-        if isinstance(value, dict):
-            value = list(value.values())
-        if isinstance(value, list):
-            for item in value:
-                yield from self._undefined(item, path)
-        elif isinstance(value, str) and self._fails(value):
-            names = []
-            for name in _names(value).difference(path):
-                known = name in self.variables
-                names += self._undefined(self.variables[name], path | {name}) if known else [name]
-            # Without a name, for example when an attribute is missing, expressions describe it. Other text may be secret.
-            yield from sorted(names) or _EXPRESSION.findall(value) or ["a template"]
-
-    def _fails(self, text: str) -> bool:
-        """Return whether the text cannot be evaluated, because a variable is undefined."""
-        try:
-            self.templar.template(text)
-        except AnsibleUndefinedVariable:
-            return True
-        return False
-
-
-def _names(text: str) -> set[str]:
-    """Return the names of the variables in a template, none if its syntax is invalid."""
-    environment = Environment(extensions=["jinja2.ext.do", "jinja2.ext.loopcontrols"])  # noqa: S701  renders nothing
-    environment.globals.update(dict.fromkeys(_FUNCTIONS))
-    try:
-        return meta.find_undeclared_variables(environment.parse(text))
-    except TemplateError:
-        return set()

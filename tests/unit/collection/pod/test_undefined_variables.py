@@ -7,12 +7,13 @@ import json
 
 import pytest
 
-from tests.unit.collection.pod.inventories import value
+from tests.unit.collection.pod.inventories import run, value
 
 VARIABLES = {
     "complete": {"user": "admin", "password": "{{ secret }}"},
     "secret": "s3cret",
     "optional": "{{ vault_none | default('empty') }}",
+    "omitted": {"user": "admin", "key": "{{ vault_none | default(omit) }}"},
     "nested": {
         "list": [{"key": "{{ vault_key }}"}, "{{ between }}", "{{ vault_key ~ lookup('ansible.builtin.env', 'A') }}"]
     },
@@ -27,7 +28,7 @@ VARIABLES = {
 @pytest.mark.parametrize(
     ("terms", "found"),
     [
-        (["complete", "optional", "none_such"], []),
+        (["complete", "optional", "omitted", "omitted.key", "none_such"], []),
         (["nested"], [("vault_key", "nested"), ("vault_deep", "nested")]),
         (
             ["text", "complete", "between"],
@@ -55,3 +56,13 @@ def test_variables_of_all_hosts_are_examined_in_one_call(tmp_path):
     assert [item["name"] for item in items] == ["vault_one", "vault_two", "own"]
     query = "query('openipu.pod.undefined_variables', 'connection', hosts=groups['all'], having='own')"
     assert [item["name"] for item in value(hosts, "host3", query)] == ["vault_one"]
+
+
+def test_hosts_that_do_not_exist_are_rejected(tmp_path):
+    hosts = tmp_path / "hosts.json"
+    hosts.write_text(json.dumps({"all": {"hosts": {"host1": {}}}}))
+    expression = "{{ query('openipu.pod.undefined_variables', 'connection', hosts=['host2']) }}"
+    done = run("ansible", "-i", hosts, "host1", "-m", "ansible.builtin.debug", "-a", json.dumps({"msg": expression}))
+    output = " ".join((done.stdout + done.stderr).split())
+    assert done.returncode != 0, output
+    assert "Cannot read the variables of host 'host2': it is not in the inventory. Correct hosts." in output
