@@ -189,6 +189,10 @@ def test_settings_for_all_machines_are_rendered_for_each(tmp_path: Path) -> None
             {**AWX, "openstack_bmc": {"system_id": "/S/{{ serial }}"}},
             "serial (used in openstack_bmc.system_id of ipum01, ipum02, ipum03, ipum04)",
         ),
+        (
+            {"openstack_bmc": MACHINES, "openstack_server_state": "{{ vault_state }}"},
+            "vault_state (used in openstack_server_state of server1)",
+        ),
     ],
 )
 def test_undefined_variables_end_the_playbook(
@@ -206,6 +210,14 @@ def test_removals_need_no_settings_of_bmcs(server: InProcess, tmp_path: Path) ->
     assert "TASK [Register the nodes]" in output  # it fails, because there is no cloud
     assert "skipped. To register" not in output
     assert "vault_password" not in output
+
+
+def test_a_pod_without_openstack_is_skipped(tmp_path: Path) -> None:
+    write_inventory(tmp_path, "127.0.0.1:9")
+    content = yaml.safe_load((tmp_path / "pod.yml").read_text())
+    del content["openstack"]
+    (tmp_path / "pod.yml").write_text(yaml.safe_dump(content))
+    assert "Ironic is skipped, because pod.yml has no key openstack." in run(tmp_path, PLAYBOOK, {}, 0)
 
 
 def test_answers_of_the_survey_keep_the_inventory(tmp_path: Path) -> None:

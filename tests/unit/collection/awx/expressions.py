@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.bare_metal import device_nodes
 from jinja2 import Environment, meta, nodes
 
 _ENVIRONMENT = Environment(extensions=["jinja2.ext.do", "jinja2.ext.loopcontrols"])
@@ -23,6 +24,7 @@ class _AnyName(dict[str, Any]):
 _ENVIRONMENT.filters, _ENVIRONMENT.tests = _AnyName(), _AnyName()
 _DEFAULTS = {"default", "d"}
 _LOOKUPS = {"lookup", "query", "q"}
+_VARIABLES_OF_NODES = {device_nodes.BMC, device_nodes.MACHINE_BMC, device_nodes.SERVER_BMC, device_nodes.SERVER_STATE}
 _FUNCTIONS = _LOOKUPS | {"range", "namespace", "undef", "now", "dict", "lipsum", "cycler", "joiner"}
 
 
@@ -76,6 +78,8 @@ def names(template: str) -> Names:
             found.required.update(() if optional else (name,))
         elif plugin == "openipu.pod.undefined_variables":
             found.used.add(name)
+        elif plugin == "openipu.pod.bare_metal":
+            found.used.update(_VARIABLES_OF_NODES)
     found.allowed = dict(_memberships(tree))
     found.truths = set(_truths(tree))
     return found
