@@ -77,6 +77,7 @@ options:
   state:
     description:
       - V(present) configures the bond. After a change, the same task confirms it over a new request, which cancels the rollback timer.
+        The next task with V(present) confirms it, too.
       - V(confirmed) only confirms the last change. Use it in a separate task after one with C(async), which does not confirm its change.
         It fails when the host has rolled the change back before.
     type: str

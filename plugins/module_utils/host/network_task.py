@@ -25,9 +25,12 @@ _ACTIVATION_SECONDS = 10  # time for interfaces to come up after the reload, bef
 
 def _poplar_network(run: Run[Host]) -> Object:
     if run.params["state"] == "confirmed":
-        return _confirm(run)
+        return {"changed": rollback.confirm(run.transport, run.check_mode)}
     host, backend = run.transport, BACKENDS[run.params["backend"]]
-    rollback.wait_until_ended(host)  # it changes what is compared below
+    # A rollback changes what is compared below.
+    if run.check_mode:
+        rollback.wait_until_ended(host)
+    confirmed = not run.check_mode and rollback.settle(host)
     links = fetch_links(host)
     members = run.params["members"] or _two_ports(mellanox_ports(links))
     bond = desired_bond(run.params, members)
@@ -43,15 +46,8 @@ def _poplar_network(run: Run[Host]) -> Object:
             "Bond '%s' has no LACP partner yet. Configure a port-channel with LACP on the switch for the ports %s."
             % (bond.name, ", ".join(members))
         )
+    result["changed"] = result["changed"] or confirmed
     return {**result, "name": bond.name, "members": list(members), "partner": partner}
-
-
-def _confirm(run: Run[Host]) -> Object:
-    rollback.check_not_done(run.transport)
-    scheduled = rollback.is_scheduled()
-    if scheduled and not run.check_mode:
-        rollback.cancel(run.transport)
-    return {"changed": scheduled}
 
 
 def _two_ports(found: list[str]) -> list[str]:

@@ -16,11 +16,11 @@ from .commands import CommandError, Host
 
 FOLDER = Path("/var/lib/openipu/network-rollback")
 _SCRIPT = FOLDER / "rollback"
-_DONE = FOLDER.with_name("network-rollback.done")  # exists after a rollback, until the next change
+_STARTED = FOLDER.with_name("network-rollback.started")  # exists from the start of a rollback until ``settle``
 UNIT = "openipu-network-rollback"
 TOO_LATE = (
-    "Cannot confirm the network change: the host has already rolled it back. "
-    "Increase rollback_timeout, and repeat the task."
+    "Cannot confirm the network change: the host has started to roll it back. "
+    "Increase rollback_timeout, and repeat the change."
 )
 _POLL_SECONDS = 0.3
 _ROLLBACK_SECONDS = 300  # for the restoration that the timer has started
@@ -38,13 +38,13 @@ def schedule(
 
     ``files`` are the paths that are about to be written or removed. ``links`` are the interfaces that they create,
     which the rollback deletes. ``known`` are commands that succeed until the service has noticed the deletions.
-    ``after`` are the commands that apply the restored files; all run even if one fails.
+    ``after`` are the commands that apply the restored files; all run even if one fails. Call ``settle`` before.
     """
-    _stop(host)
     FOLDER.mkdir(mode=0o700, parents=True)
     lines = [
         "#!/bin/sh",
         "# Restore the previous network configuration. %s.timer runs this unless it is stopped." % UNIT,
+        "touch %s" % _STARTED,
     ]
     for number, path in enumerate(sorted(files)):
         saved = FOLDER / str(number)
@@ -56,7 +56,7 @@ def schedule(
     lines += ["ip link delete %s 2>/dev/null" % shlex.quote(name) for name in links]
     wait = "n=0; while [ $n -lt 20 ] && %s >/dev/null 2>&1; do sleep 0.5; n=$((n + 1)); done"
     lines += [wait % shlex.join(query) for query in known]
-    lines += [*map(shlex.join, after), "touch %s" % _DONE, "rm -r %s" % FOLDER]
+    lines += [*map(shlex.join, after), "rm -r %s" % FOLDER]
     _SCRIPT.write_text("\n".join(lines) + "\n")
     command = ["systemd-run", "--quiet", "--collect", "--unit=%s" % UNIT, "--on-active=%d" % seconds]
     host.run(*command, "--timer-property=AccuracySec=1s", "/bin/sh", str(_SCRIPT))
@@ -71,6 +71,7 @@ def run_now(host: Host) -> None:
     wait_until_ended(host)
     if _SCRIPT.exists():
         host.run("/bin/sh", str(_SCRIPT))
+    _STARTED.unlink(missing_ok=True)  # the task that calls this fails, so no confirmation follows
 
 
 def wait_until_ended(host: Host) -> None:
@@ -85,30 +86,34 @@ def wait_until_ended(host: Host) -> None:
         time.sleep(_POLL_SECONDS)
 
 
-def is_scheduled() -> bool:
-    """Return whether a rollback is scheduled, that is, a change is not confirmed yet."""
-    return FOLDER.is_dir()
+def settle(host: Host) -> bool:
+    """Leave no rollback of an earlier change, and return whether this confirmed it.
 
-
-def check_not_done(host: Host) -> None:
-    """Raise UserError if the last change was rolled back, or is being rolled back."""
-    if _DONE.exists() or _is_running(host):
-        raise UserError(TOO_LATE)
-
-
-def cancel(host: Host) -> None:
-    """Cancel the scheduled rollback and delete the saved files. Raises UserError if the timer has started it."""
-    host.succeeds("systemctl", "stop", UNIT + ".timer")
-    check_not_done(host)
-    shutil.rmtree(FOLDER, ignore_errors=True)
-
-
-def _stop(host: Host) -> None:
-    """Cancel the scheduled rollback, or wait for its end if the timer has started it, and delete the saved files."""
+    Wait for the end of a rollback that the timer has started. A scheduled one is cancelled: the call proves that the
+    host is reachable.
+    """
     host.succeeds("systemctl", "stop", UNIT + ".timer")
     wait_until_ended(host)
+    confirmed = FOLDER.is_dir() and not _STARTED.exists()
+    _forget()
+    return confirmed
+
+
+def confirm(host: Host, check_mode: bool) -> bool:
+    """Cancel the scheduled rollback, and return whether there is one. Raises UserError if it has started."""
+    if not check_mode:
+        host.succeeds("systemctl", "stop", UNIT + ".timer")
+    if _is_running(host) or _STARTED.exists():
+        raise UserError(TOO_LATE)
+    scheduled = FOLDER.is_dir()
+    if scheduled and not check_mode:
+        _forget()
+    return scheduled
+
+
+def _forget() -> None:
     shutil.rmtree(FOLDER, ignore_errors=True)
-    _DONE.unlink(missing_ok=True)
+    _STARTED.unlink(missing_ok=True)
 
 
 def _is_running(host: Host) -> bool:

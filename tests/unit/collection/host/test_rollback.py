@@ -50,12 +50,46 @@ class BusyHost(Host):
         return self.queries < 3
 
 
+class RollingBackHost(StuckHost):
+    """A host that runs the script of a rollback."""
+
+    def run(self, *command: str, timeout: float = 300) -> str:
+        if command[0] == "/bin/sh":
+            subprocess.run(command, check=True)
+        return ""
+
+
+class Compared(Exception):
+    """Raised in the place of the comparison with the host."""
+
+
+def confirmation(host: Host, check_mode: bool = False) -> Run[Host]:
+    return Run({"state": "confirmed"}, check_mode, False, host)
+
+
+def schedule_and_run(host: StuckHost, file: Path, *commands: str) -> None:
+    """Change a file, and run the rollback as the timer does."""
+    rollback.schedule(host, [str(file)], [], [], [tuple(command.split()) for command in commands], 120)
+    file.write_text("after")
+    subprocess.run(["/bin/sh", rollback._SCRIPT], check=not commands)
+    assert file.read_text() == "before"
+    host.started = False
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A file in the place of the configuration."""
+    file = tmp_path / "file"
+    file.write_text("before")
+    return file
+
+
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(rollback, "_POLL_SECONDS", 0)
     monkeypatch.setattr(rollback, "FOLDER", tmp_path / "rollback")
     monkeypatch.setattr(rollback, "_SCRIPT", tmp_path / "rollback" / "rollback")
-    monkeypatch.setattr(rollback, "_DONE", tmp_path / "done")
+    monkeypatch.setattr(rollback, "_STARTED", tmp_path / "started")
 
 
 def test_the_wait_for_a_running_rollback_ends(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,38 +98,63 @@ def test_the_wait_for_a_running_rollback_ends(monkeypatch: pytest.MonkeyPatch) -
         rollback.run_now(StuckHost(started=True))
 
 
-def test_a_new_change_waits_for_a_running_rollback(tmp_path: Path) -> None:
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_a_task_compares_after_the_end_of_a_running_rollback(monkeypatch: pytest.MonkeyPatch, check_mode: bool) -> None:
     host = BusyHost()
     rollback.FOLDER.mkdir()
-    rollback.schedule(host, [str(tmp_path / "file")], [], [], [], 120)
-    assert host.queries == 3
-    assert [command[0] for command in host.commands] == ["systemd-run"]
-    assert rollback._SCRIPT.exists(), "the end of the first rollback deleted the files of the second one"
+
+    def compare(host: BusyHost) -> None:
+        assert host.queries == 3
+        assert not rollback.FOLDER.exists()
+        raise Compared
+
+    monkeypatch.setattr(network_task, "fetch_links", compare)
+    with pytest.raises(Compared):
+        network_task.POPLAR_NETWORK.run(Run({"state": "present", "backend": "networkd"}, check_mode, False, host))
+    assert host.commands == []
 
 
-def test_a_rollback_that_has_started_cannot_be_confirmed() -> None:
+def test_a_rollback_that_runs_cannot_be_confirmed() -> None:
     rollback.FOLDER.mkdir()
-    with pytest.raises(UserError, match="the host has already rolled it back"):
-        rollback.cancel(BusyHost())
+    with pytest.raises(UserError, match="the host has started to roll it back"):
+        network_task.POPLAR_NETWORK.run(confirmation(BusyHost()))
     assert rollback.FOLDER.exists(), "the running rollback needs these files"
 
 
 @pytest.mark.parametrize("check_mode", [True, False])
-def test_a_change_that_was_rolled_back_cannot_be_confirmed(tmp_path: Path, check_mode: bool) -> None:
-    """The script itself runs here, with a file in the place of the configuration."""
-    file, host = tmp_path / "file", StuckHost()
-    file.write_text("before")
-    rollback.schedule(host, [str(file)], [], [], [], 120)
+def test_a_change_that_was_rolled_back_cannot_be_confirmed(file: Path, check_mode: bool) -> None:
+    host = StuckHost()
+    schedule_and_run(host, file)
+    with pytest.raises(UserError, match="the host has started to roll it back"):
+        network_task.POPLAR_NETWORK.run(confirmation(host, check_mode=check_mode))
+    assert not rollback.settle(host)
+    assert network_task.POPLAR_NETWORK.run(confirmation(host, check_mode=check_mode)) == {"changed": False}
+
+
+def test_a_rollback_that_a_reboot_interrupted_cannot_be_confirmed(file: Path) -> None:
+    host = StuckHost()
+    schedule_and_run(host, file, "exit 1")
+    assert rollback.FOLDER.exists()
+    with pytest.raises(UserError, match="the host has started to roll it back"):
+        network_task.POPLAR_NETWORK.run(confirmation(host))
+    assert rollback.FOLDER.exists()
+
+
+def test_a_failed_task_leaves_nothing_to_confirm(file: Path) -> None:
+    rollback.schedule(StuckHost(), [str(file)], [], [], [], 120)
     file.write_text("after")
-    subprocess.run(["/bin/sh", rollback._SCRIPT], check=True)
+    host = RollingBackHost()
+    rollback.run_now(host)
     assert file.read_text() == "before"
-    host.started = False
-    run = Run({"state": "confirmed"}, check_mode, False, host)
-    with pytest.raises(UserError, match="the host has already rolled it back"):
-        network_task.POPLAR_NETWORK.run(run)
-    rollback.schedule(host, [str(file)], [], [], [], 120)
-    host.started = False
-    assert network_task.POPLAR_NETWORK.run(run) == {"changed": True}
+    assert network_task.POPLAR_NETWORK.run(confirmation(host)) == {"changed": False}
+
+
+def test_the_next_task_confirms_a_change(file: Path) -> None:
+    rollback.schedule(StuckHost(), [str(file)], [], [], [], 120)
+    host = StuckHost()
+    assert network_task.POPLAR_NETWORK.run(confirmation(host, check_mode=True)) == {"changed": True}
+    assert rollback.settle(host)
+    assert not rollback.settle(host)
 
 
 def test_a_failed_rollback_is_reported_with_its_cause(monkeypatch: pytest.MonkeyPatch) -> None:
