@@ -25,7 +25,7 @@ def main() -> None:
 @main.command("run")
 @click.argument("names", nargs=-1, metavar="[SUITE]...")
 @click.option("--other", is_flag=True, help="Skip the suites that .ci/run always runs itself.")
-@click.option("--without-emulated", is_flag=True, help="Skip the suites that emulate a machine.")
+@click.option("--without-emulated", is_flag=True, help="Do not run suites that emulate a machine.")
 @click.option("--changed", is_flag=True, help="Skip suites that passed with the same inputs.")
 @click.option("--budget", type=click.FloatRange(min=1), metavar="MINUTES", help="Start no suite that does not fit.")
 @click.option("--install", "packages", is_flag=True, help="Install missing Debian packages first (root).")
@@ -37,16 +37,20 @@ def run_suites(
     Exit status 1 when a suite fails or, without --budget, when a suite is not verified.
     """
     try:
-        suites = [
-            suite
-            for suite in select_by_name(names)
-            if not (other and suite.always) and not (without_emulated and suite.emulated)
-        ]
+        suites = [suite for suite in select_by_name(names) if not (other and suite.always)]
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     install_error = install(suites) if packages else ""
     seconds = budget and budget * 60
-    outcomes = run(suites, ROOT, changed=changed, budget=seconds, show=_show, install_error=install_error)
+    outcomes = run(
+        suites,
+        ROOT,
+        changed=changed,
+        budget=seconds,
+        show=_show,
+        install_error=install_error,
+        emulated=not without_emulated,
+    )
     click.echo("\n" + table(outcomes))
     unverified = [outcome.suite for outcome in outcomes if outcome.state is State.UNVERIFIED]
     if unverified:

@@ -166,6 +166,7 @@ def run(
     budget: float | None,
     show: Callable[[Outcome], None],
     install_error: str = "",
+    emulated: bool = True,
 ) -> list[Outcome]:
     """Run suites in order: those that always run, then by the date of the last pass, oldest first.
 
@@ -174,6 +175,7 @@ def run(
         budget: seconds for all of them; a suite that does not fit is not verified.
         show: called with each outcome as soon as it is known.
         install_error: result of ``install``, the reason for suites without their packages.
+        emulated: run suites that emulate a machine, too. Without it, they are not verified.
     """
     record, end = load(root), None if budget is None else time.monotonic() + budget
     outcomes = []
@@ -185,6 +187,8 @@ def run(
         reason = missing(suite, install_error)
         if changed and not suite.always and known and known.fingerprint == fingerprint(suite, root):
             outcome = Outcome(suite.name, State.PROVED, known.seconds, known.passed, known.skipped, known.date)
+        elif suite.emulated and not emulated:
+            outcome = Outcome(suite.name, State.UNVERIFIED, reason="it emulates a machine, so it runs by hand")
         elif reason:
             outcome = Outcome(suite.name, State.UNVERIFIED, reason=reason)
         elif left is not None and left < expected * MARGIN:

@@ -42,7 +42,7 @@ class Suite:
     ``ignored`` are patterns of files that it may read although its result does not depend on them.
     ``excluded`` are such patterns for files that ``inputs`` match.
     ``sessions``: it runs pytest, so a run without a passed test proves nothing.
-    ``emulated``: it emulates a machine, which takes half an hour, so ``.ci/run`` leaves it out.
+    ``emulated``: it emulates a machine, which takes half an hour, so ``.ci/run`` does not run it.
     ``before`` is a target that stops services of earlier runs, which may belong to another commit.
     """
 
