@@ -43,7 +43,7 @@ def test_cluster_tests_detect_the_faults_of_a_file(generated, tmp_path):
     generated.twin("heal")
     assert defects(generated) == []
     assert failed_tests(generated, "cl1") == failed_tests(generated, "cl2") == set()
-    assert "Already stopped: ag.02.01." in (
+    assert "Already stopped, and now stays off: ag.02.01." in (
         generated.twin("stop-machine", "ag.02.01").stdout + generated.twin("stop-machine", "ag.02.01").stdout
     )
     assert [item["message"] for item in generated.status()["defects"]] == ["ag.02.01: has no power."]

@@ -110,6 +110,23 @@ def test_a_stopped_machine_stays_off_when_its_power_returns(metered):
     assert metered.defects() == []
 
 
+def test_a_stop_directly_after_the_start_of_a_pdu_lasts(metered):
+    """The start of the PDU only begins the starts of its devices."""
+    machine, faults = metered.rack.machines["ag01"], metered.rack.faults
+    metered.fault("stop pdu1 pdu2")
+    until(lambda: not machine.server.running)
+
+    async def start_and_stop() -> None:
+        await faults.apply("start pdu1")
+        await faults.apply("stop ag01")
+
+    metered.run(start_and_stop())
+    until(lambda: metered.rack.machines["ag02"].server.running)
+    assert not machine.server.running
+    metered.fault("heal")
+    assert metered.defects() == []
+
+
 def test_a_switch_without_power_does_not_respond_and_keeps_its_startup_config(metered):
     node = metered.node("tor1")
     node.config(["hostname kept", "vlan 77"])

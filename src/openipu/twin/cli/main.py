@@ -206,13 +206,13 @@ def _started_by_make(twin: Twin) -> bool:
 @click.argument("agents", nargs=-1, required=True)
 @_command
 def stop_machine(twin: Twin, agents: tuple[str, ...]) -> None:
-    """Cut the power of IPU-Machines."""
+    """Cut the power of IPU-Machines. They stay off until start-machine or heal, even when their PDU starts."""
     running = {machine.agent_id for machine in twin.machines() if machine.running}
     twin.control("StopMachines", api.MachineRequest(agent_ids=agents))
     if stopped := [agent for agent in agents if agent in running]:
         _report(f"Stopped: {', '.join(stopped)}. Start again: {twin.command('start-machine', *stopped)}")
     if before := [agent for agent in agents if agent not in running]:
-        _report(f"Already stopped: {', '.join(before)}.")
+        _report(f"Already stopped, and now stays off: {', '.join(before)}.")
 
 
 @main.command("start-machine")

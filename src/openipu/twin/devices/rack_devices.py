@@ -157,6 +157,10 @@ class RackDevices:
             self._power_changes.add(task)
             task.add_done_callback(self._power_changes.discard)
 
+    async def settle(self) -> None:
+        """Wait for the stops and starts of devices whose power outlets of PDUs have switched."""
+        await asyncio.gather(*self._power_changes, return_exceptions=True)
+
     def _each(self) -> Iterator[Device]:
         yield from self.switches.values()
         yield from self.pdus.values()

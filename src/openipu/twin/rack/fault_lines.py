@@ -66,7 +66,7 @@ VERBS = {
     "login": Verb("DEVICE", "make a switch or PDU reject all of its users"),
     "sessions": Verb("SWITCH", "make a switch reject new configuration sessions, as if all were in use"),
     "drop": Verb("SWITCH before|after", "drop the connection in the next commit, before or after it takes effect"),
-    "stop": Verb("AGENT|DEVICE…", "cut the power of machines and devices"),
+    "stop": Verb("AGENT|DEVICE…", "cut the power of machines and devices, until start or heal"),
     "start": Verb("AGENT|DEVICE…", "start stopped machines and devices"),
     "heal": Verb("[AGENT|DEVICE…]", "remove all faults, of the whole rack or of these"),
 }

@@ -272,6 +272,7 @@ class RackFaults:
         selected = self._all(names)
         if self.devices:
             self.devices.stopped.update(names)
+            await self.devices.settle()  # a PDU may still start them
         await asyncio.gather(*(each.stop() for each in selected))
 
     async def start(self, *names: str) -> None:
@@ -279,6 +280,7 @@ class RackFaults:
         selected = self._all(names)
         if self.devices:
             self.devices.stopped.difference_update(names)
+            await self.devices.settle()  # a PDU may still stop them
         for each in selected:
             await each.start()
 
@@ -287,13 +289,15 @@ class RackFaults:
 
     async def _heal(self, *names: str) -> None:
         self._all(names)
+        if self.devices:
+            self.devices.stopped.difference_update(names or list(self.devices.stopped))
+            await self.devices.settle()
         machines = [self.machine(id) for id in names or self._machines if not self._find_device(id)]
         self._wiring.repair({machine.id for machine in machines})
         for machine in machines:
             machine.hardware.restore()
             await machine.start()
         if self.devices:
-            self.devices.stopped.difference_update(names or list(self.devices.stopped))
             for device in self.devices.heal(names or (*self._machines, *self.devices.names)):
                 await device.start()
 
