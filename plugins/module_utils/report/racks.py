@@ -20,6 +20,7 @@ from .pdus import Readings, problems
 
 _FEW = 2  # number of racks up to which all are shown open
 _LETTER = 7.5  # width of a letter on a band or rail, in units of the drawing
+_LETTERS = 24  # of the label on a rail
 _RAIL_TOP, _OUTLETS_TOP = 18, 76  # where the name on a rail starts, and its outlets
 _LANES = {CableKind.IPU_LINK: IPU_LINK_UP, CableKind.SYNC_LINK: SYNC_LINK_UP}
 
@@ -203,9 +204,10 @@ def page(
 def _rail(pdu: model.Pdu, pdus: Readings) -> dict[str, t.Any]:
     """Return a PDU with its label and problems; ``end`` is where the label ends and ``outlets`` where they start."""
     found = problems(pdus[pdu.name]) if pdu.name in pdus else []
-    label = _short("✕ %s" % pdu.name if found else pdu.name if pdu.managed else "%s · unmanaged" % pdu.name, 24)
+    mark = "" if pdu.managed else " · unmanaged"
+    label = _short("✕ %s" % pdu.name if found else pdu.name, _LETTERS - len(mark)) + mark
     end = max(_OUTLETS_TOP - 12, int(_RAIL_TOP + _LETTER * len(label)))
-    return {"name": pdu.name, "label": label, "end": end, "outlets": end + 12, "problems": found}
+    return {"name": pdu.name + mark, "label": label, "end": end, "outlets": end + 12, "problems": found}
 
 
 def _stops(cables: t.Sequence[dict[str, t.Any]]) -> set[int]:

@@ -57,9 +57,10 @@ def test_changes_are_in_the_order_of_tasks_racks_and_units(report):
     assert found == [(task, name) for task in ("b", "a") for name in devices]
 
 
-def test_a_cluster_test_says_that_it_configures_nothing(report):
+def test_a_cluster_test_has_a_note_that_it_configures_nothing(report):
     test = result("localhost", changed=True, task="Test clusters", action="openipu.pod.vipu_cluster_test")
-    assert "  localhost: Test clusters\n      runs on the machines, and configures nothing\n" in report(test).text()
+    assert "  localhost: Test clusters (runs on the machines, and configures nothing)\n" in report(test).text()
+    assert report(test).as_json()["changes"][0]["note"] == "runs on the machines, and configures nothing"
 
 
 def test_values_have_paths_and_addresses_of_the_user(report):

@@ -33,6 +33,7 @@ class Change:
     task: str
     lines: tuple[str, ...]
     skipped: bool  # whether the real run skips the device, because its credentials are missing
+    note: str = ""  # for a task without a difference
 
 
 @dataclass(frozen=True)
@@ -107,10 +108,9 @@ class Report:
                 each["host"],
                 addresses.get(each["host"], ""),
                 each["task"],
-                ("runs on the machines, and configures nothing",)
-                if each["action"] == _TEST
-                else tuple(self._lines(each["diff"])),
+                tuple(self._lines(each["diff"])),
                 each["host"] in skipped,
+                "runs on the machines, and configures nothing" if each["action"] == _TEST else "",
             )
             for phase in self.site.phases
             for each in self._in_order(phase.changes)
@@ -188,7 +188,7 @@ class Report:
             if change.skipped:
                 yield f"  {place}: none, because its credentials are missing (twin only: {change.task})"
                 continue
-            yield f"  {place}: {change.task}"
+            yield f"  {place}: {change.task}" + (f" ({change.note})" if change.note else "")
             yield from (f"      {line}" for line in change.lines[:_SHOWN_LINES])
             if len(change.lines) > _SHOWN_LINES:
                 yield f"      … and {len(change.lines) - _SHOWN_LINES} more lines (all: -o json)"

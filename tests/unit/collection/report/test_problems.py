@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import Any
 
 import pytest
@@ -70,12 +71,14 @@ def test_table_of_pdus(pod: Any) -> None:
 def test_long_names_of_pdus_stay_inside_the_rack(pod: Any) -> None:
     """A letter of the label is at most 7 units wide, and the label ends above the outlets."""
     (rack,) = pod.racks
-    for length in range(1, 40):
-        pdu = dataclasses.replace(rack.pdus[0], name="p" * length)
+    for length, managed in itertools.product(range(1, 40), (True, False)):
+        pdu = dataclasses.replace(rack.pdus[0], name="p" * length, managed=managed)
         renamed = dataclasses.replace(pod, racks=(dataclasses.replace(rack, pdus=(pdu,)),))
         (rail,) = view(renamed, None, None)["racks"][0]["pdus"]
         assert rail["end"] - 7 * len(rail["label"]) >= 1 + drawing.RAIL
         assert rail["outlets"] > rail["end"]
+        assert rail["label"].endswith(" · unmanaged") is not managed
+        assert rail["name"] == pdu.name + ("" if managed else " · unmanaged")
 
 
 def test_readings_that_vary_do_not_change_the_report(pod: Any) -> None:
