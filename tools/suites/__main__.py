@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 
@@ -36,6 +37,7 @@ def run_suites(
 
     Exit status 1 when a suite fails or, without --budget, when a suite is not verified.
     """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # end the processes of the suite, as for SIGINT
     try:
         suites = [suite for suite in select_by_name(names) if not (other and suite.always)]
     except ValueError as error:

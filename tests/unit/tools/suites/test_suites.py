@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -167,6 +168,29 @@ def test_processes_of_a_suite_end_with_it(root: Path, monkeypatch: pytest.Monkey
     assert outcome.state is State.PASSED
     pid = int((root / ".cache" / "pid").read_text())
     assert not Path(f"/proc/{pid}").exists() or "Z" in Path(f"/proc/{pid}/stat").read_text()
+
+
+def test_processes_of_a_suite_end_when_the_command_is_terminated(root: Path) -> None:
+    pid = root / ".cache/pid"
+    extra = "mkdir -p .cache; echo $$$$ > .cache/new; mv .cache/new .cache/pid; sleep 300"
+    code = f"""
+from pathlib import Path
+from tools.suites import __main__ as program
+from tools.suites.suite import Suite
+program.ROOT = Path({str(root)!r})
+found = Suite("check", "a suite", inputs=("Makefile",), seconds=1, variables=({f"EXTRA={extra}"!r},))
+program.select_by_name = lambda names: [found]
+program.main(["run"])
+"""
+    with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT) as command:
+        end = time.monotonic() + 60
+        while not pid.exists():
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        command.terminate()
+        assert command.wait(60) == 1
+    state = Path(f"/proc/{pid.read_text().strip()}/stat")
+    assert not state.exists() or " Z " in state.read_text()
 
 
 def test_declared_skips_and_filters_pass(root: Path) -> None:
