@@ -17,6 +17,7 @@ description:
     and other settings if they are not empty. Then only C(address), C(system_id), C(ca_path) and C(validate_certs) in C(openstack_bmc) are
     evaluated. C(ca_path) is not replaced for a device with C(validate_certs=false).
   - A device is skipped without these variables, and if C(openstack_machine_bmc) or C(openstack_server_bmc) has no user name.
+  - A variable that is null, or whose template omits its value, counts as missing.
   - Variables are evaluated for each host. Hosts in the group C(machines) are IPU-Machines.
 options:
   _terms:
@@ -127,8 +128,9 @@ class LookupModule(LookupBase):
 
 
 def _device(host: str, variables: HostVariables, is_machine: bool) -> Device:
-    if "pod_device" not in variables:
+    name = variables.value("pod_device")
+    if name is None:
         raise AnsibleError(
             "Cannot find the node of host '%s': it has no variable pod_device. Exclude the host with --limit." % host
         )
-    return Device(host, variables.value("pod_device"), is_machine, variables)
+    return Device(host, name, is_machine, variables)

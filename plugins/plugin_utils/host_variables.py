@@ -29,14 +29,18 @@ class HostVariables:
         return name in self.variables
 
     def value(self, name: str, keys: t.Sequence[str] | None = None) -> t.Any:
-        """Return the value of a variable. Raises AnsibleUndefinedVariable.
+        """Return the value of a variable, None if it is not set or its template omits it.
 
         ``keys``: evaluate only these of a dictionary. A dictionary that is the result of a template has all keys.
+        Raises AnsibleUndefinedVariable.
         """
-        value = self.variables[name]
+        value = self.variables.get(name)
         if keys is not None and isinstance(value, dict):
             value = {key: value[key] for key in keys if key in value}
-        return self.templar.template(value)
+        values = self.templar.template([value])  # a list, because the template may omit its value
+        if "omit" in self.variables:
+            values = _without(self.variables["omit"], values)
+        return values[0] if values else None
 
     def undefined(self, term: str) -> list[str]:
         """Return the undefined variables that a variable, or ``variable.key``, refers to."""
@@ -82,6 +86,15 @@ def variables_of(hosts: t.Iterable[str], hostvars: t.Any, loader: t.Any) -> dict
         variables = hostvars.raw_get(host)
         found[host] = HostVariables(variables, Templar(loader=loader, variables=variables))
     return found
+
+
+def _without(omitted: t.Any, value: t.Any) -> t.Any:
+    """Return a value without omitted ones. With ansible-core 2.18, these are a text. Later releases remove them."""
+    if isinstance(value, dict):
+        return {key: _without(omitted, each) for key, each in value.items() if each != omitted}
+    if isinstance(value, list):
+        return [_without(omitted, each) for each in value if each != omitted]
+    return value
 
 
 def _names(text: str) -> set[str]:

@@ -35,10 +35,8 @@ _OWN_SETTINGS = ("address", "system_id", "ca_path", "validate_certs")
 class Variables(t.Protocol):
     """Variables of a host."""
 
-    def __contains__(self, name: object) -> bool: ...
-
     def value(self, name: str, keys: t.Sequence[str] | None = None) -> t.Any:
-        """Return the value of a variable. ``keys``: evaluate only these of a dictionary."""
+        """Return the value of a variable, None if it is not set. ``keys``: evaluate only these of a dictionary."""
 
     def undefined(self, term: str) -> t.Iterable[str]:
         """Return the undefined variables that a variable, or ``variable.key``, refers to."""
@@ -59,8 +57,8 @@ class Device:
         return MACHINE_BMC if self.is_machine else SERVER_BMC
 
     def settings(self, name: str, keys: t.Sequence[str] | None = None) -> Settings | None:
-        """Return a variable with the settings of a BMC, None if it is missing or null. Raises UserError."""
-        value = self.variables.value(name, keys) if name in self.variables else None
+        """Return a variable with the settings of a BMC, None if it is not set. Raises UserError."""
+        value = self.variables.value(name, keys)
         if value == "":
             return {}
         if value is not None and not isinstance(value, t.Mapping):
@@ -103,7 +101,7 @@ def bmc_settings(device: Device) -> Settings | None:
     """Return the settings of the BMC of a device. None for a device to skip. Raises UserError."""
     group = device.settings(device.group_bmc)
     if group is None:
-        return (device.settings(BMC) or {}) if BMC in device.variables else None
+        return device.settings(BMC)
     if not _has_user(group):
         return None
     own = device.settings(BMC, _OWN_SETTINGS) or {}
@@ -146,8 +144,8 @@ def nodes(
         if device.is_machine:
             changes: Node = {"disable_power_off": device.name not in power_off}
         elif _has_own_state(device, server_state):
-            given = SERVER_STATE in device.variables
-            changes = {"state": device.variables.value(SERVER_STATE) if given else _DEFAULT_STATE}
+            state = device.variables.value(SERVER_STATE)
+            changes = {"state": _DEFAULT_STATE if state is None else state}
         else:
             changes = {"state": server_state}
         found.append({**node, **changes, "bmc": {**node["bmc"], **bmc}})

@@ -72,6 +72,36 @@ def test_undefined_variables_are_texts(inventory):
     ]
 
 
+OMITTED = "{{ not_defined | default(omit) }}"
+
+
+@pytest.mark.parametrize(
+    ("variables", "bmc"),
+    [
+        ({"openstack_server_bmc": OMITTED}, None),
+        ({"openstack_server_bmc": OMITTED, "openstack_bmc": OMITTED}, None),
+        ({"openstack_server_bmc": OMITTED, "openstack_bmc": {**ACCOUNT, "system_id": OMITTED}}, ACCOUNT),
+        ({"openstack_bmc": OMITTED}, ACCOUNT),
+        ({"openstack_bmc": "{{ {'address': omit, 'system_id': 1} }}"}, {**ACCOUNT, "system_id": 1}),
+        ({"openstack_server_bmc": {**ACCOUNT, "username": OMITTED}}, None),
+        (
+            {"openstack_server_bmc": {**ACCOUNT, "ca_path": "/ca"}, "openstack_bmc": {"validate_certs": OMITTED}},
+            {**ACCOUNT, "ca_path": "/ca"},
+        ),
+    ],
+)
+def test_omitted_settings_are_not_set(inventory, variables, bmc):
+    content = json.loads(inventory.read_text())
+    server = content["all"]["children"]["poplar_servers"]["hosts"]["server1"]
+    server.update(variables, openstack_server_state=OMITTED)
+    inventory.write_text(json.dumps(content))
+    pod_nodes = {"server1": NODES["server1"]}
+    assert find(inventory, "undefined", nodes=pod_nodes) == []
+    assert find(inventory, "skipped", nodes=pod_nodes) == ([] if bmc else ["server1"])
+    found = [(node["bmc"], node["state"]) for node in find(inventory, "nodes", nodes=pod_nodes)]
+    assert found == ([({"address": "server1", **bmc}, "manageable")] if bmc else [])
+
+
 def test_devices_without_a_node_are_ignored(inventory):
     assert find(inventory, "removed", nodes=NODES) == [{"name": "ipum01"}, {"name": "ipum02"}, {"name": "server1"}]
     assert find(inventory, "skipped", nodes=NODES) == []

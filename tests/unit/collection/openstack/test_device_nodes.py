@@ -31,7 +31,7 @@ class Variables(dict[str, Any]):
     """Variables of a host, without templates."""
 
     def value(self, name: str, keys: Sequence[str] | None = None) -> Any:
-        value = self[name]
+        value = self.get(name)
         if keys is not None and isinstance(value, dict):
             value = {key: value[key] for key in keys if key in value}
         read = list(value.values()) if isinstance(value, dict) else [value]
@@ -96,7 +96,8 @@ def test_each_kind_of_device_has_a_variable_for_its_group():
 @pytest.mark.parametrize("missing", [{}, {"openstack_machine_bmc": None}, {"openstack_server_bmc": ACCOUNT}])
 def test_without_settings_of_its_group_a_device_has_its_own(missing):
     assert bmc_settings(machine(openstack_bmc={**ACCOUNT, **OWN}, **missing)) == {**ACCOUNT, **OWN}
-    assert bmc_settings(machine(openstack_bmc=None, **missing)) == {}
+    assert bmc_settings(machine(openstack_bmc={}, **missing)) == {}
+    assert bmc_settings(machine(openstack_bmc=None, **missing)) is None
     assert bmc_settings(machine(**missing)) is None
 
 
@@ -175,8 +176,13 @@ def test_the_state_of_a_server_must_be_defined_if_it_is_used(settings, answer, f
 
 
 def test_hosts_of_devices_without_settings_are_skipped():
-    devices = [machine("ipum01"), machine("ipum02", openstack_bmc={}), server(openstack_server_bmc=EMPTY)]
-    assert skipped(devices) == ["host-ipum01", "host-server1"]
+    devices = [
+        machine("ipum01"),
+        machine("ipum02", openstack_bmc={}),
+        machine("ipum03", openstack_bmc=None),
+        server(openstack_server_bmc=EMPTY),
+    ]
+    assert skipped(devices) == ["host-ipum01", "host-ipum03", "host-server1"]
 
 
 def test_nodes_are_those_of_the_pod_with_settings_of_their_bmcs():
@@ -202,6 +208,7 @@ def test_nodes_are_those_of_the_pod_with_settings_of_their_bmcs():
     ("answer", "variables", "state"),
     [
         ("inventory", {}, "manageable"),
+        ("inventory", {"openstack_server_state": None}, "manageable"),
         ("inventory", {"openstack_server_state": "available"}, "available"),
         ("manageable", {"openstack_server_state": "available"}, "manageable"),
         ("manageable", {"openstack_server_state": Undefined("vault_state")}, "manageable"),
