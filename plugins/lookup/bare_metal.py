@@ -15,7 +15,8 @@ description:
   - The BMC of a node has the settings in the variable C(openstack_bmc) of its host.
   - The variables C(openstack_machine_bmc), for IPU-Machines, and C(openstack_server_bmc), for Poplar servers, replace user name and password,
     and other settings if they are not empty. Then only C(address), C(system_id), C(ca_path) and C(validate_certs) in C(openstack_bmc) are
-    evaluated. C(ca_path) is not replaced for a device with C(validate_certs=false).
+    evaluated. If C(openstack_bmc) itself is a template, all of it is evaluated. C(ca_path) is not replaced for a device with
+    C(validate_certs=false).
   - A device is skipped without these variables, and if C(openstack_machine_bmc) or C(openstack_server_bmc) has no user name.
   - A variable that is null, or whose template omits its value, counts as missing.
   - Variables are evaluated for each host. Hosts in the group C(machines) are IPU-Machines.

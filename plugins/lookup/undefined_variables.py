@@ -18,7 +18,8 @@ options:
   _terms:
     description:
       - Names of variables. Variables that the host does not have are ignored.
-      - A name with the key of a dictionary, such as V(bmc.address), examines the value of this key only. Missing keys are ignored.
+      - A name with the key of a dictionary, such as V(bmc.address), examines the value of this key only. Missing keys are ignored. If the variable is one
+        template, all of it is examined.
     required: true
     type: list
     elements: str
@@ -76,5 +77,11 @@ class LookupModule(LookupBase):
         having = self.get_option("having")
         if having is not None:
             sources = [each for each in sources if having in each]
-        found = dict.fromkeys((name, term) for each in sources for term in terms for name in each.undefined(term))
+        found = dict.fromkeys((name, term) for each in sources for term in terms for name in _undefined(each, term))
         return [{"name": name, "used_in": term} for name, term in found]
+
+
+def _undefined(variables: HostVariables, term: str) -> list[str]:
+    """Return the undefined variables that a term refers to."""
+    variable, *key = term.split(".", 1)
+    return [name for name, _use in variables.undefined(variable, key or None)]

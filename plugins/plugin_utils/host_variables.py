@@ -42,13 +42,16 @@ class HostVariables:
             values = _without(self.variables["omit"], values)
         return values[0] if values else None
 
-    def undefined(self, term: str) -> list[str]:
-        """Return the undefined variables that a variable, or ``variable.key``, refers to."""
-        variable, *keys = term.split(".", 1)
-        value = self.variables.get(variable)
-        if keys and isinstance(value, dict):
-            value = value.get(keys[0])
-        return list(self._undefined(value, frozenset([variable])))
+    def undefined(self, name: str, keys: t.Sequence[str] | None = None) -> list[tuple[str, str]]:
+        """Return the undefined variables that a variable refers to, each with its use, ``name`` or ``name.key``.
+
+        ``keys``: examine only these of a dictionary. A template is examined as a whole, because all of it is evaluated.
+        """
+        value = self.variables.get(name)
+        uses = {name: value}
+        if keys is not None and isinstance(value, dict):
+            uses = {f"{name}.{key}": value[key] for key in keys if key in value}
+        return [(found, use) for use, part in uses.items() for found in self._undefined(part, frozenset([name]))]
 
     def _undefined(self, value: t.Any, path: frozenset[str]) -> t.Iterator[str]:
         """Yield the names of undefined variables in the texts of a value. ``path``: variables that lead to it."""

@@ -38,8 +38,8 @@ class Variables(t.Protocol):
     def value(self, name: str, keys: t.Sequence[str] | None = None) -> t.Any:
         """Return the value of a variable, None if it is not set. ``keys``: evaluate only these of a dictionary."""
 
-    def undefined(self, term: str) -> t.Iterable[str]:
-        """Return the undefined variables that a variable, or ``variable.key``, refers to."""
+    def undefined(self, name: str, keys: t.Sequence[str] | None = None) -> list[tuple[str, str]]:
+        """Return the undefined variables that a variable refers to, each with its use, ``name`` or ``name.key``."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def undefined_variables(devices: t.Iterable[Device], server_state: str) -> list[
     for device in devices:
         found = _undefined_settings(device)
         if _has_own_state(device, server_state) and (found or bmc_settings(device) is not None):
-            found += _uses(device, SERVER_STATE)
+            found += device.variables.undefined(SERVER_STATE)
         for use in dict.fromkeys(found):
             hosts.setdefault(use, []).append(device.host)
     return ["%s (used in %s of %s)" % (*use, ", ".join(names)) for use, names in hosts.items()]
@@ -83,18 +83,13 @@ def undefined_variables(devices: t.Iterable[Device], server_state: str) -> list[
 
 def _undefined_settings(device: Device) -> list[tuple[str, str]]:
     """Return undefined variables that the settings of a BMC need. Settings that are replaced need none."""
-    found = _uses(device, device.group_bmc)
+    found = device.variables.undefined(device.group_bmc)
     if found:
         return found
     group = device.settings(device.group_bmc)
     if group is None:
-        return _uses(device, BMC)
-    return _uses(device, *("%s.%s" % (BMC, key) for key in _OWN_SETTINGS)) if _has_user(group) else []
-
-
-def _uses(device: Device, *terms: str) -> list[tuple[str, str]]:
-    """Return the undefined variables that terms refer to, each with its term."""
-    return [(name, term) for term in terms for name in device.variables.undefined(term)]
+        return device.variables.undefined(BMC)
+    return device.variables.undefined(BMC, _OWN_SETTINGS) if _has_user(group) else []
 
 
 def bmc_settings(device: Device) -> Settings | None:

@@ -102,6 +102,20 @@ def test_omitted_settings_are_not_set(inventory, variables, bmc):
     assert found == ([({"address": "server1", **bmc}, "manageable")] if bmc else [])
 
 
+def test_a_template_of_settings_is_reported_once(inventory):
+    """All of it is evaluated, also the settings that are replaced."""
+    content = json.loads(inventory.read_text())
+    common = {"username": "{{ vault_user }}", "password": "{{ vault_password }}", "system_id": "/S/{{ serial }}"}
+    variables = {"openstack_bmc": "{{ common_bmc }}", "common_bmc": common, "openstack_machine_bmc": ACCOUNT}
+    content["all"]["children"]["machines"]["vars"].update(variables)
+    inventory.write_text(json.dumps(content))
+    assert find(inventory, "undefined", nodes=NODES) == [
+        "vault_password (used in openstack_bmc of host1, host2)",
+        "vault_user (used in openstack_bmc of host1, host2)",
+    ]
+    assert "vault_" in fails(inventory, "lookup('openipu.pod.bare_metal', 'nodes', nodes=pod_openstack_nodes)")
+
+
 def test_devices_without_a_node_are_ignored(inventory):
     assert find(inventory, "removed", nodes=NODES) == [{"name": "ipum01"}, {"name": "ipum02"}, {"name": "server1"}]
     assert find(inventory, "skipped", nodes=NODES) == []

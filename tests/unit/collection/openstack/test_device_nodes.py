@@ -38,13 +38,15 @@ class Variables(dict[str, Any]):
         assert not [each for each in read if isinstance(each, Undefined)], f"{name} was evaluated"
         return value
 
-    def undefined(self, term: str) -> list[str]:
-        name, _, key = term.partition(".")
+    def undefined(self, name: str, keys: Sequence[str] | None = None) -> list[tuple[str, str]]:
         value = self.get(name)
-        if key and isinstance(value, dict):
-            value = value.get(key)
-        texts = value.values() if isinstance(value, dict) else [value]
-        return [str(text) for text in texts if isinstance(text, Undefined)]
+        if not isinstance(value, dict):
+            uses = [(value, name)]
+        elif keys is None:
+            uses = [(text, name) for text in value.values()]
+        else:
+            uses = [(value[key], f"{name}.{key}") for key in keys if key in value]
+        return [(str(text), use) for text, use in uses if isinstance(text, Undefined)]
 
 
 def machine(name: str = "ipum01", **variables: Any) -> Device:
@@ -156,6 +158,11 @@ def test_undefined_variables_are_reported_with_their_use_and_hosts():
 def test_only_settings_that_are_used_must_be_defined(group, found):
     own = {"password": Undefined("vault_password"), "system_id": Undefined("serial")}
     assert undefined_variables([machine(openstack_machine_bmc=group, openstack_bmc=own)], "inventory") == found
+
+
+def test_settings_that_are_one_template_are_reported_once():
+    device = machine(openstack_machine_bmc=ACCOUNT, openstack_bmc=Undefined("vault_bmc"))
+    assert undefined_variables([device], "inventory") == ["vault_bmc (used in openstack_bmc of host-ipum01)"]
 
 
 @pytest.mark.parametrize(
