@@ -131,7 +131,9 @@ class LookupModule(LookupBase):
 def _device(host: str, variables: HostVariables, is_machine: bool) -> Device:
     name = variables.value("pod_device")
     if name is None:
+        # The power check examines all machines, also those that --limit excludes.
+        remedy = "remove the host from the group machines" if is_machine else "exclude the host with --limit"
         raise AnsibleError(
-            "Cannot find the node of host '%s': it has no variable pod_device. Exclude the host with --limit." % host
+            "Cannot find the node of host '%s': it has no variable pod_device. Set pod_device, or %s." % (host, remedy)
         )
     return Device(host, name, is_machine, variables)

@@ -67,10 +67,10 @@ def write_inventory(folder: Path, controller: str) -> None:
     (folder / "machines.csv").write_text("name,unit,agent,bmc_mac,gw_mac,rnic_mac\n" + "\n".join(rows) + "\n")
 
 
-def run(folder: Path, playbook: Path, variables: dict[str, Any], expected: int) -> str:
+def run(folder: Path, playbook: Path, variables: dict[str, Any], expected: int, *options: str) -> str:
     """Run a playbook with the inventory of the folder, and return its output in one line."""
     program = Path(sys.executable).with_name("ansible-playbook")
-    line = [program, "-i", folder / "pod.yml", playbook, "-e", json.dumps(variables)]
+    line = [program, "-i", folder / "pod.yml", *options, playbook, "-e", json.dumps(variables)]
     environment = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "HOME": str(folder)}
     done = subprocess.run(line, env=environment, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == expected, done.stdout + done.stderr
@@ -105,6 +105,18 @@ def test_a_drained_machine_of_an_allocation_with_partitions_is_allowed(server: I
 def test_unknown_machines_are_rejected(server: InProcess, tmp_path: Path) -> None:
     output = play(server, tmp_path, "ipum02", "ipum99", "tor1")
     assert "Cannot allow Ironic to switch off ipum99, tor1: the POD has no such IPU-Machine." in output
+    assert "Register the nodes" not in output
+
+
+@pytest.mark.parametrize("options", [[], ["--limit", "!host9"]])
+def test_machines_that_are_not_in_the_pod_are_rejected(server: InProcess, tmp_path: Path, options: list[str]) -> None:
+    """The power check examines all machines, also those that the limit excludes."""
+    write_inventory(tmp_path, server.address)
+    (tmp_path / "hosts.yml").write_text(yaml.safe_dump({"machines": {"hosts": {"host9": {}}}}))
+    variables = {"openstack_power_off_machines": ["ipum02"], "openstack_connection": {"cloud": "absent"}}
+    output = run(tmp_path, PLAYBOOK, variables, 2, "-i", str(tmp_path / "hosts.yml"), *options)
+    assert "Cannot find the node of host 'host9': it has no variable pod_device." in output
+    assert "Set pod_device, or remove the host from the group machines." in output
     assert "Register the nodes" not in output
 
 

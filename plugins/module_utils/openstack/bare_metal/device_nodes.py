@@ -154,10 +154,23 @@ def _has_own_state(device: Device, server_state: str) -> bool:
 def busy_machines(
     devices: t.Iterable[Device], power_off: t.Container[str], partitions: t.Mapping[str, t.Sequence[str]]
 ) -> list[str]:
-    """Return the machines of ``power_off`` with partitions, each with their names. ``partitions``: by agent."""
+    """Return the machines of ``power_off`` with partitions, each with their names. Raises UserError.
+
+    ``partitions``: by agent.
+    """
     found = []
     for device in devices:
-        used = partitions.get(device.variables.value(AGENT)) if device.name in power_off else None
+        used = partitions.get(_agent(device)) if device.name in power_off else None
         if used:
             found.append("%s (%s)" % (device.name, ", ".join(used)))
     return found
+
+
+def _agent(machine: Device) -> str:
+    agent: str | None = machine.variables.value(AGENT)
+    if agent is None:
+        raise UserError(
+            "Cannot check the partitions of host '%s': it has no variable %s. Set %s, or remove the host from the "
+            "group machines." % (machine.host, AGENT, AGENT)
+        )
+    return agent

@@ -132,11 +132,35 @@ def test_busy_machines_need_no_nodes(inventory):
     [
         ("'node'", "Cannot look up 'node': the name is unknown. Choose from undefined, skipped, nodes, removed, busy."),
         ("'nodes', hosts=['none']", "Cannot read the variables of host 'none': it is not in the inventory."),
-        ("'nodes', hosts=['localhost']", "Cannot find the node of host 'localhost': it has no variable pod_device."),
+        (
+            "'nodes', hosts=['localhost']",
+            "Cannot find the node of host 'localhost': it has no variable pod_device. "
+            "Set pod_device, or exclude the host with --limit.",
+        ),
     ],
 )
 def test_errors_name_the_cause(inventory, expression, message):
     assert message in fails(inventory, f"lookup('openipu.pod.bare_metal', {expression})")
+
+
+@pytest.mark.parametrize(
+    ("variable", "message"),
+    [
+        ("pod_device", "Cannot find the node of host 'host2': it has no variable pod_device. Set pod_device"),
+        (
+            "pod_agent_id",
+            "Cannot check the partitions of host 'host2': it has no variable pod_agent_id. Set pod_agent_id",
+        ),
+    ],
+)
+def test_machines_need_the_variables_of_the_inventory_plugin(inventory, variable, message):
+    content = json.loads(inventory.read_text())
+    del content["all"]["children"]["machines"]["hosts"]["host2"][variable]
+    inventory.write_text(json.dumps(content))
+    options = "hosts=groups.machines, power_off=['ipum02'], partitions={'ag01': ['p1']}"
+    output = fails(inventory, f"lookup('openipu.pod.bare_metal', 'busy', {options})")
+    assert f"{message}, or remove the host from the group machines." in output
+    assert "--limit" not in output
 
 
 def test_settings_that_are_no_dictionary_are_not_shown(inventory):

@@ -231,3 +231,14 @@ def test_machines_with_partitions_are_busy():
     devices = [machine(f"ipum0{number}", pod_agent_id=f"ag0{number}") for number in (1, 2, 3, 4)]
     partitions = {"ag01": ["p1", "p2"], "ag02": [], "ag03": ["p3"]}
     assert busy_machines(devices, ["ipum01", "ipum02", "ipum04"], partitions) == ["ipum01 (p1, p2)"]
+
+
+def test_the_partitions_of_a_machine_without_an_agent_are_unknown():
+    partitions = {"ag01": ["p1"]}
+    assert busy_machines([machine("ipum01")], ["ipum02"], partitions) == []
+    with pytest.raises(UserError) as caught:
+        busy_machines([machine("ipum01")], ["ipum01"], partitions)
+    assert caught.value.message == (
+        "Cannot check the partitions of host 'host-ipum01': it has no variable pod_agent_id. "
+        "Set pod_agent_id, or remove the host from the group machines."
+    )
