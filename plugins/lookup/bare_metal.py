@@ -115,14 +115,14 @@ class LookupModule(LookupBase):
             raise AnsibleError(error.message) from None
 
     def _results(self, devices: list[Device]) -> dict[str, t.Callable[[], list[t.Any]]]:
-        described, power_off, state, partitions = map(
+        pod_nodes, power_off, state, partitions = map(
             self.get_option, ("nodes", "power_off", "server_state", "partitions")
         )
-        registered = [device for device in devices if device.name in described]
+        registered = [device for device in devices if device.name in pod_nodes]
         return {
             "undefined": lambda: device_nodes.undefined_variables(registered, state),
             "skipped": lambda: device_nodes.skipped(registered),
-            "nodes": lambda: device_nodes.nodes(registered, described, power_off, state),
+            "nodes": lambda: device_nodes.nodes(registered, pod_nodes, power_off, state),
             "removed": lambda: [{"name": device.name} for device in registered],
             "busy": lambda: device_nodes.busy_machines(devices, power_off, partitions),
         }

@@ -26,7 +26,7 @@ SERVER_BMC = "openstack_server_bmc"
 SERVER_STATE = "openstack_server_state"
 AGENT = "pod_agent_id"
 
-OF_INVENTORY = "inventory"  # answer of the survey: each server has the state in its own variable
+STATE_OF_INVENTORY = "inventory"  # answer of the survey: each server has the state in its own variable
 _DEFAULT_STATE = "manageable"
 # Settings that differ between the devices of a group. They complete the settings for the whole group.
 _OWN_SETTINGS = ("address", "system_id", "ca_path", "validate_certs")
@@ -123,19 +123,19 @@ def skipped(devices: t.Iterable[Device]) -> list[str]:
 
 
 def nodes(
-    devices: t.Iterable[Device], described: t.Mapping[str, Node], power_off: t.Container[str], server_state: str
+    devices: t.Iterable[Device], pod_nodes: t.Mapping[str, Node], power_off: t.Container[str], server_state: str
 ) -> list[Node]:
     """Return the nodes of the devices with settings of a BMC. Raises UserError.
 
-    ``described``: nodes of the description of the POD by name. ``power_off``: machines that Ironic may switch off.
-    ``server_state``: state of Poplar servers, or OF_INVENTORY.
+    ``pod_nodes``: nodes of the description of the POD by name. ``power_off``: machines that Ironic may switch off.
+    ``server_state``: state of Poplar servers, or STATE_OF_INVENTORY.
     """
     found = []
     for device in devices:
         bmc = bmc_settings(device)
         if bmc is None:
             continue
-        node = described[device.name]
+        node = pod_nodes[device.name]
         if device.is_machine:
             changes: Node = {"disable_power_off": device.name not in power_off}
         elif _has_own_state(device, server_state):
@@ -148,7 +148,7 @@ def nodes(
 
 
 def _has_own_state(device: Device, server_state: str) -> bool:
-    return not device.is_machine and server_state == OF_INVENTORY
+    return not device.is_machine and server_state == STATE_OF_INVENTORY
 
 
 def busy_machines(

@@ -193,7 +193,7 @@ def test_hosts_of_devices_without_settings_are_skipped():
 
 
 def test_nodes_are_those_of_the_pod_with_settings_of_their_bmcs():
-    described = {
+    pod_nodes = {
         name: {"name": name, "state": "manageable", "disable_power_off": True, "bmc": {"address": f"10.1.1.{number}"}}
         for number, name in enumerate(("ipum01", "ipum02", "ipum03", "server1"), 1)
     }
@@ -203,12 +203,12 @@ def test_nodes_are_those_of_the_pod_with_settings_of_their_bmcs():
         machine("ipum03"),
         server(openstack_bmc=ACCOUNT),
     ]
-    found = nodes(devices, described, ["ipum01"], "available")
+    found = nodes(devices, pod_nodes, ["ipum01"], "available")
     assert [node["name"] for node in found] == ["ipum02", "ipum01", "server1"]
     assert [node["bmc"]["address"] for node in found] == ["https://other", "10.1.1.1", "10.1.1.4"]
     assert [node["disable_power_off"] for node in found[:2]] == [True, False]
     assert [node["state"] for node in found] == ["manageable", "manageable", "available"]
-    assert described["ipum02"]["bmc"] == {"address": "10.1.1.2"}  # the description stays
+    assert pod_nodes["ipum02"]["bmc"] == {"address": "10.1.1.2"}  # the description stays
 
 
 @pytest.mark.parametrize(
@@ -222,8 +222,8 @@ def test_nodes_are_those_of_the_pod_with_settings_of_their_bmcs():
     ],
 )
 def test_the_survey_may_keep_the_state_of_the_inventory(answer, variables, state):
-    described = {"server1": {"name": "server1", "bmc": {}}}
-    (node,) = nodes([server(openstack_bmc=ACCOUNT, **variables)], described, [], answer)
+    pod_nodes = {"server1": {"name": "server1", "bmc": {}}}
+    (node,) = nodes([server(openstack_bmc=ACCOUNT, **variables)], pod_nodes, [], answer)
     assert node["state"] == state
 
 
