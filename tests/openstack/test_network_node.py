@@ -37,10 +37,11 @@ pytestmark = [
 ]
 
 VLAN = 97
-MANAGEMENT, DATA = VLAN + 1, VLAN + 2
+DATA, CONTROL = VLAN + 2, VLAN + 4
 MACHINE = {"name": "ipum01-rnic", "mac": Plan.mac(1, "rnic"), "address": "10.1.5.1"}
 OTHER = {"name": "ipum02-rnic", "address": "10.1.5.2"}
-SERVER, OUTSIDE = "10.1.3.120", "192.0.2.10"  # on the management network; address of the router
+SERVER = "10.4.0.120"  # on the control network of the tenant
+OUTSIDE = ["192.0.2.10", "192.0.2.11"]  # addresses of the routers of the tenant and of the management network
 DOMAIN = "ipupod.example."
 LEASE = """#!/bin/sh
 [ "$1" = bound ] || exit 0
@@ -52,7 +53,7 @@ echo "ip=$ip" "mask=$mask" "hostname=$hostname" "domain=$domain" "mtu=$mtu" "dns
 
 @pytest.fixture
 def node(namespace: NetworkNamespace, tmp_path: Path) -> Iterator[Path]:
-    """Cloud with a network node: a data network with two machines, routed to the management and external networks."""
+    """Cloud with a network node: a data network with two machines, routed to the control and external networks."""
     state = tmp_path / "cloud"
     arguments = ["up", "--network-only", "--network-node", "--state-dir", str(state)]
     try:
@@ -74,12 +75,12 @@ def node(namespace: NetworkNamespace, tmp_path: Path) -> Iterator[Path]:
 
 
 def wait_for_agents(namespace: NetworkNamespace, list_command: list[str]) -> None:
-    """Wait until each network has a DHCP server, and the router exists."""
+    """Wait until each network has a DHCP server, and the routers exist."""
 
     def kinds() -> list[str]:
         return sorted(line.partition("-")[0] for line in namespace.run(*list_command).splitlines())
 
-    until(lambda: kinds() == [*4 * ["qdhcp"], "qrouter"], 60, lambda: str(kinds()))
+    until(lambda: kinds() == [*5 * ["qdhcp"], *2 * ["qrouter"]], 60, lambda: str(kinds()))
 
 
 def create_networks(namespace: NetworkNamespace, clouds: Path, folder: Path) -> None:
@@ -88,11 +89,13 @@ def create_networks(namespace: NetworkNamespace, clouds: Path, folder: Path) -> 
     # The only DNS servers are those of Neutron, which serve this domain.
     for network in config["networks"]:
         network["dns_domain"] = DOMAIN
+        if network["name"].endswith("-control"):
+            network |= {"vlan": CONTROL, "physical_network": "physnet1g"}
     for subnet in config["subnets"]:
         del subnet["dns_servers"]
     external = {"name": "external", "network_type": "flat", "physical_network": "external", "external": True}
     config["networks"].append(external)
-    subnet = {"network": "external", "cidr": "192.0.2.0/24", "dhcp": False, "pools": [f"{OUTSIDE}-{OUTSIDE}"]}
+    subnet = {"network": "external", "cidr": "192.0.2.0/24", "dhcp": False, "pools": ["-".join(OUTSIDE)]}
     config["subnets"].append({"name": "external", **subnet})
     environment = {"OS_CLIENT_CONFIG_FILE": clouds, "ANSIBLE_CONFIG": CHECKOUT / "ansible.cfg"}
     program = ["env", *(f"{name}={value}" for name, value in environment.items())]
@@ -145,16 +148,16 @@ def test_dhcp_dns_and_routing_for_a_machine(namespace: NetworkNamespace, devices
     assert namespace.run(*machine, *query, f"{OTHER['name']}.{DOMAIN}", "A").strip() == OTHER["address"]
     assert namespace.run(*machine, *query, "-x", OTHER["address"]).strip() == f"{OTHER['name']}.{DOMAIN}"
 
-    server = devices.connect("server", BRIDGES["physnet1g"], f"tag={MANAGEMENT}")
+    server = devices.connect("server", BRIDGES["physnet1g"], f"tag={CONTROL}")
     namespace.run(*server, "ip", "link", "set", "eth0", "up")
     namespace.run(*server, "ip", "addr", "add", f"{SERVER}/24", "dev", "eth0")
-    namespace.run(*server, "ip", "route", "add", "default", "via", "10.1.3.254")
+    namespace.run(*server, "ip", "route", "add", "default", "via", "10.4.0.254")
     assert source_address(namespace, machine, server, SERVER) == MACHINE["address"]
 
     external = devices.connect("outside", BRIDGES["external"])
     namespace.run(*external, "ip", "link", "set", "eth0", "up")
     namespace.run(*external, "ip", "addr", "add", "192.0.2.200/24", "dev", "eth0")
-    assert source_address(namespace, machine, external, "192.0.2.200") == OUTSIDE
+    assert source_address(namespace, machine, external, "192.0.2.200") in OUTSIDE
 
 
 def source_address(namespace: NetworkNamespace, machine: list[str], server: list[str], address: str) -> str:

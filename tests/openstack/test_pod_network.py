@@ -39,7 +39,7 @@ def test_creation_of_a_complete_pod_and_idempotence(admin: Connection, plan: Pla
     assert {name: len(verbs["created"]) for name, verbs in result_keys(first).items()} == {
         "networks": 5,
         "subnets": 6,
-        "security_groups": 5,
+        "security_groups": 7,
         "ports": 12,
         "routers": 2,
         "router_interfaces": 3,
