@@ -80,7 +80,7 @@ def wait_for_agents(namespace: NetworkNamespace, list_command: list[str]) -> Non
     def kinds() -> list[str]:
         return sorted(line.partition("-")[0] for line in namespace.run(*list_command).splitlines())
 
-    until(lambda: kinds() == [*5 * ["qdhcp"], *2 * ["qrouter"]], 60, lambda: str(kinds()))
+    until(lambda: kinds() == [*5 * ["qdhcp"], *2 * ["qrouter"]], 180, lambda: str(kinds()))
 
 
 def create_networks(namespace: NetworkNamespace, clouds: Path, folder: Path) -> None:
