@@ -37,7 +37,6 @@ def run_suites(
 
     Exit status 1 when a suite fails or, without --budget, when a suite is not verified.
     """
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # end the processes of the suite, as for SIGINT
     try:
         suites = [suite for suite in select_by_name(names) if not (other and suite.always)]
     except ValueError as error:
@@ -85,4 +84,5 @@ def _show(outcome: Outcome) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # end the processes of the suite, as for SIGINT
     main()

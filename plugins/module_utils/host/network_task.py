@@ -27,10 +27,7 @@ def _poplar_network(run: Run[Host]) -> Object:
     if run.params["state"] == "confirmed":
         return {"changed": rollback.confirm(run.transport, run.check_mode)}
     host, backend = run.transport, BACKENDS[run.params["backend"]]
-    # A rollback changes what is compared below.
-    if run.check_mode:
-        rollback.wait_until_ended(host)
-    confirmed = not run.check_mode and rollback.settle(host)
+    confirms = rollback.settle(host, run.check_mode)  # a rollback changes what is compared below
     links = fetch_links(host)
     members = run.params["members"] or _two_ports(mellanox_ports(links))
     bond = desired_bond(run.params, members)
@@ -46,7 +43,7 @@ def _poplar_network(run: Run[Host]) -> Object:
             "Bond '%s' has no LACP partner yet. Configure a port-channel with LACP on the switch for the ports %s."
             % (bond.name, ", ".join(members))
         )
-    result["changed"] = result["changed"] or confirmed
+    result["changed"] = result["changed"] or confirms
     return {**result, "name": bond.name, "members": list(members), "partner": partner}
 
 

@@ -18,7 +18,7 @@ FOLDER = Path("/var/lib/openipu/network-rollback")
 _SCRIPT = FOLDER / "rollback"
 _STARTED = FOLDER.with_name("network-rollback.started")  # exists from the start of a rollback until ``settle``
 UNIT = "openipu-network-rollback"
-TOO_LATE = (
+_TOO_LATE = (
     "Cannot confirm the network change: the host has started to roll it back. "
     "Increase rollback_timeout, and repeat the change."
 )
@@ -68,13 +68,13 @@ def run_now(host: Host) -> None:
     Raises CommandError if it fails or does not end.
     """
     host.succeeds("systemctl", "stop", UNIT + ".timer")
-    wait_until_ended(host)
+    _wait_until_ended(host)
     if _SCRIPT.exists():
         host.run("/bin/sh", str(_SCRIPT))
     _STARTED.unlink(missing_ok=True)  # the task that calls this fails, so no confirmation follows
 
 
-def wait_until_ended(host: Host) -> None:
+def _wait_until_ended(host: Host) -> None:
     """Wait for the end of a rollback that the timer has started, if one is running.
 
     Raises CommandError if it does not end.
@@ -86,17 +86,19 @@ def wait_until_ended(host: Host) -> None:
         time.sleep(_POLL_SECONDS)
 
 
-def settle(host: Host) -> bool:
-    """Leave no rollback of an earlier change, and return whether this confirmed it.
+def settle(host: Host, check_mode: bool) -> bool:
+    """Leave no rollback of an earlier change, and return whether this confirms it.
 
     Wait for the end of a rollback that the timer has started. A scheduled one is cancelled: the call proves that the
     host is reachable.
     """
-    host.succeeds("systemctl", "stop", UNIT + ".timer")
-    wait_until_ended(host)
-    confirmed = FOLDER.is_dir() and not _STARTED.exists()
-    _forget()
-    return confirmed
+    if not check_mode:
+        host.succeeds("systemctl", "stop", UNIT + ".timer")
+    _wait_until_ended(host)
+    confirms = FOLDER.is_dir() and not _STARTED.exists()
+    if not check_mode:
+        _forget()
+    return confirms
 
 
 def confirm(host: Host, check_mode: bool) -> bool:
@@ -104,7 +106,7 @@ def confirm(host: Host, check_mode: bool) -> bool:
     if not check_mode:
         host.succeeds("systemctl", "stop", UNIT + ".timer")
     if _is_running(host) or _STARTED.exists():
-        raise UserError(TOO_LATE)
+        raise UserError(_TOO_LATE)
     scheduled = FOLDER.is_dir()
     if scheduled and not check_mode:
         _forget()

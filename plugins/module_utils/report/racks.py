@@ -45,7 +45,11 @@ def _shelves(rack: model.Rack) -> list[str]:
     shelves: list[tuple[model.Switch | model.Server, str]]
     shelves = [(each, "%s switch %s" % (each.kind, each.model)) for each in rack.switches]
     shelves += [(each, "server (%s)" % ", ".join(each.roles)) for each in rack.servers]
-    return ["%s · %s%s" % (each.name, text, "" if each.managed else " · unmanaged") for each, text in shelves]
+    return ["%s · %s%s" % (each.name, text, _mark(each)) for each, text in shelves]
+
+
+def _mark(device: model.Switch | model.Server | model.Pdu) -> str:
+    return "" if device.managed else " · unmanaged"
 
 
 def racks(
@@ -204,7 +208,7 @@ def page(
 def _rail(pdu: model.Pdu, pdus: Readings) -> dict[str, t.Any]:
     """Return a PDU with its label and problems; ``end`` is where the label ends and ``outlets`` where they start."""
     found = problems(pdus[pdu.name]) if pdu.name in pdus else []
-    mark = "" if pdu.managed else " · unmanaged"
+    mark = _mark(pdu)
     label = _short("✕ %s" % pdu.name if found else pdu.name, _LETTERS - len(mark)) + mark
     end = max(_OUTLETS_TOP - 12, int(_RAIL_TOP + _LETTER * len(label)))
     return {"name": pdu.name + mark, "label": label, "end": end, "outlets": end + 12, "problems": found}

@@ -127,7 +127,7 @@ def test_a_change_that_was_rolled_back_cannot_be_confirmed(file: Path, check_mod
     schedule_and_run(host, file)
     with pytest.raises(UserError, match="the host has started to roll it back"):
         network_task.POPLAR_NETWORK.run(confirmation(host, check_mode=check_mode))
-    assert not rollback.settle(host)
+    assert not rollback.settle(host, check_mode=False)
     assert network_task.POPLAR_NETWORK.run(confirmation(host, check_mode=check_mode)) == {"changed": False}
 
 
@@ -153,8 +153,9 @@ def test_the_next_task_confirms_a_change(file: Path) -> None:
     rollback.schedule(StuckHost(), [str(file)], [], [], [], 120)
     host = StuckHost()
     assert network_task.POPLAR_NETWORK.run(confirmation(host, check_mode=True)) == {"changed": True}
-    assert rollback.settle(host)
-    assert not rollback.settle(host)
+    assert rollback.settle(host, check_mode=True)
+    assert rollback.settle(host, check_mode=False)
+    assert not rollback.settle(host, check_mode=False)
 
 
 def test_a_failed_rollback_is_reported_with_its_cause(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,13 +7,13 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from tests import ROOT
+from tests.waiting import until
 from tools.suites import __main__ as program
 from tools.suites import runner, trace
 from tools.suites.declarations import SUITES, Suite, select_by_name
@@ -174,19 +174,19 @@ def test_processes_of_a_suite_end_when_the_command_is_terminated(root: Path) -> 
     pid = root / ".cache/pid"
     extra = "mkdir -p .cache; echo $$$$ > .cache/new; mv .cache/new .cache/pid; sleep 300"
     code = f"""
+import runpy, sys
 from pathlib import Path
-from tools.suites import __main__ as program
+from tools.suites import declarations, runner
 from tools.suites.suite import Suite
-program.ROOT = Path({str(root)!r})
 found = Suite("check", "a suite", inputs=("Makefile",), seconds=1, variables=({f"EXTRA={extra}"!r},))
-program.select_by_name = lambda names: [found]
-program.main(["run"])
+declarations.select_by_name = lambda names: [found]
+run = runner.run
+runner.run = lambda suites, root, **options: run(suites, Path({str(root)!r}), **options)
+sys.argv[1:] = ["run"]
+runpy.run_module("tools.suites", run_name="__main__", alter_sys=True)
 """
     with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT) as command:
-        end = time.monotonic() + 60
-        while not pid.exists():
-            assert time.monotonic() < end
-            time.sleep(0.05)
+        until(pid.exists, 60)
         command.terminate()
         assert command.wait(60) == 1
     state = Path(f"/proc/{pid.read_text().strip()}/stat")
