@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Code blocks of the pages.
 
-A comment above a block of shell commands, ``<!-- not run: reason -->``, excludes it from the tests that run a page.
-``<!-- last command fails -->`` states that the last command has another exit status than 0. Code-hosting sites do not
-show these comments. The next block of the language ``text`` below a block of commands is its output. There, ``…`` is
-any text. A line with nothing else stands for any number of lines.
+A comment above a block of commands, ``<!-- not run: reason -->``, excludes it from the tests that run a page.
+``<!-- last command fails -->`` states that the last command has another exit status than 0. ``<!-- before: …  -->``
+has commands that a test runs before the block. Code-hosting sites do not show these comments.
+
+The next block of the language ``text`` below a block of shell commands is its output. A block of the language
+``console`` has commands after a prompt, each with its output. A command whose output has the word *failed* has another
+exit status than 0. In outputs, ``…`` is any text, and a line with nothing else stands for any number of lines.
+Durations may differ.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tools.documentation.pages import site_pages
@@ -21,11 +25,17 @@ from .messages import ROOT
 SHELL = {"sh", "shell", "bash"}
 _FENCE = re.compile(r"^(?P<indent> *)(?P<mark>`{3,})(?P<language>[\w+{}-]*) *$")
 _NOT_RUN = re.compile(r"<!-- not run: (?P<reason>.+) -->")
+_BEFORE = re.compile(r"<!-- before: (?P<commands>.+) -->")
+_FAILED = re.compile(r"\bfailed\b")
+_DURATION = re.compile(r"\b\d+\.\d+ ?s\b")
 
 
 @dataclass
 class Block:
-    """A fenced block: page and line of its first line, language, text, and the reason for which it is not run."""
+    """A fenced block: page and line of its first line, language, text, and the reason for which it is not run.
+
+    ``before``: commands that run before it. ``output``: of its last command.
+    """
 
     page: Path
     line: int
@@ -34,6 +44,7 @@ class Block:
     not_run: str = ""
     fails: bool = False
     output: str = ""
+    before: str = ""
 
     @property
     def place(self) -> str:
@@ -61,7 +72,7 @@ def blocks(page: Path) -> Iterator[Block]:
             raise ValueError(f"{page}:{first}: the block has no end")
         text = "\n".join(line[indent:] for line in lines[first:number]) + "\n"
         above = next((line for line in reversed(lines[: first - 1]) if line.strip()), "")
-        reason = _NOT_RUN.search(above)
+        reason, before = _NOT_RUN.search(above), _BEFORE.search(above)
         yield Block(
             page,
             first,
@@ -69,27 +80,40 @@ def blocks(page: Path) -> Iterator[Block]:
             text,
             reason["reason"] if reason else "",
             "<!-- last command fails -->" in above,
+            before=before["commands"] if before else "",
         )
         number += 1
 
 
 def commands(page: Path) -> list[Block]:
-    """Return the shell blocks of a page, each with its output if the page has it."""
+    """Return the shell blocks and the commands of console blocks of a page, each with its output if the page has it."""
     found: list[Block] = []
     for block in blocks(page):
         if block.language in SHELL:
             found.append(block)
-        elif block.language == "text" and found and not found[-1].output:
+        elif block.language == "console":
+            found += _session(block)
+        elif block.language == "text" and found and found[-1].language in SHELL and not found[-1].output:
             found[-1].output = block.text
     return found
 
 
+def _session(block: Block) -> Iterator[Block]:
+    """Yield the commands of a console block as blocks of their own."""
+    for part in re.split("(?m)^[$#] ", block.text)[1:]:
+        lines = part.splitlines(keepends=True)
+        end = next(number for number, line in enumerate(lines) if not line.endswith("\\\n")) + 1
+        output = "".join(lines[end:])
+        yield replace(block, text="".join(lines[:end]), output=output, fails=bool(_FAILED.search(output)))
+        block = replace(block, before="")
+
+
 def differences(expected: str, output: str) -> list[str]:
     """Return the expected lines that the output does not have in this order."""
-    rest = [" ".join(line.split()) for line in output.splitlines()]
+    rest = [_normal(line) for line in output.splitlines()]
     missing = []
     for line in expected.splitlines():
-        text = " ".join(line.split())
+        text = _normal(line)
         if text in ("", "…"):
             continue
         pattern = re.compile(".*".join(re.escape(part) for part in text.split("…")))
@@ -99,3 +123,8 @@ def differences(expected: str, output: str) -> list[str]:
         else:
             rest = rest[place + 1 :]
     return missing
+
+
+def _normal(line: str) -> str:
+    """Return a line without the parts that may differ: widths of spaces, and durations."""
+    return _DURATION.sub("0 s", " ".join(line.split()))

@@ -59,6 +59,7 @@ _READERS = (
     "twin status",
     "vipu get",
     "vipu list",
+    "vipu-admin --api-host 127.3.1.101 discover agent",
     "vipu-admin get",
     "vipu-admin list",
 )
@@ -194,6 +195,8 @@ def run_page(page: Path, shell: Shell, seconds: float = 240) -> None:
 def run_block(block: Block, shell: Shell, seconds: float = 240) -> None:
     """Run a block, and compare its output with that on the page."""
     end = time.monotonic() + seconds
+    if block.before:
+        shell.run(block.before, seconds)
     output = _printed(shell.run(_with_failure(block.text) if block.fails else block.text, seconds))
     last = block.text.strip().splitlines()[-1].removeprefix(".venv/bin/")
     reads = last.startswith(_READERS)

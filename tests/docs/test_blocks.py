@@ -14,7 +14,10 @@ import mmdr
 import pytest
 import yaml
 
-from .blocks import SHELL, Block, blocks, differences, pages
+from .blocks import SHELL, Block, blocks, commands, differences, pages
+from .messages import ROOT
+from .test_runs import PAGES
+from .unrun import ELSEWHERE, REASONS
 
 PLAIN = {"text"}
 
@@ -81,3 +84,20 @@ def test_missing_output_is_found() -> None:
     assert differences(expected, "other\nAgents 16 of 16 up\nmore\nvision   ACTIVE\n") == []
     assert differences(expected, "Agents 15 of 16 up\nvision ACTIVE\n") == ["Agents  16 of 16 up"]
     assert differences(expected, "vision ACTIVE\nAgents 16 of 16 up\n") == ["vision  ACTIVE"]
+
+
+def test_the_commands_of_each_page_are_run_or_have_a_reason() -> None:
+    found = {str(page.relative_to(ROOT)) for page in pages() if any(not block.not_run for block in commands(page))}
+    assert found == {*PAGES, *ELSEWHERE, *REASONS}
+    assert len(found) == len(PAGES) + len(ELSEWHERE) + len(REASONS)
+    assert [name for name, test in ELSEWHERE.items() if Path(name).name not in (ROOT / test).read_text()] == []
+
+
+def test_the_commands_of_a_console_block_have_their_outputs(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    session = "<!-- before: cd x -->\n```console\n$ a \\\n    b\n$ c 1\nTook 2.5s\ntest failed\n```\n"
+    page.write_text(session)
+    first, second = commands(page)
+    assert (first.text, first.output, first.before, first.fails) == ("a \\\n    b\n", "", "cd x", False)
+    assert (second.text, second.output, second.before, second.fails) == ("c 1\n", "Took 2.5s\ntest failed\n", "", True)
+    assert differences(second.output, "Took  13.25s\ntest failed\n") == []

@@ -12,7 +12,13 @@ from .shell import checkout, run_page
 
 PAGES = (
     "README.md",
+    "docs/explanation/placement.md",
+    "docs/how-to/cluster-tests.md",
+    "docs/how-to/rack-report.md",
     "docs/how-to/rehearsal.md",
+    "docs/how-to/switches.md",
+    "docs/reference/inventory.md",
+    "docs/reference/twin.md",
     "docs/tutorials/first-pod.md",
     "docs/tutorials/day-two.md",
     "docs/tutorials/own-rack.md",

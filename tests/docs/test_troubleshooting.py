@@ -41,6 +41,12 @@ def test_every_quoted_message_is_in_the_code(known: set[str]) -> None:
     assert [text for text in quoted() if text not in names and not is_known(text, known)] == []
 
 
+def test_every_heading_has_a_message() -> None:
+    headings = re.findall(r"^### (.*)$", PAGE, re.MULTILINE)
+    assert headings
+    assert [text for text in headings if "`" not in text] == []
+
+
 def test_an_unknown_message_is_found(known: set[str]) -> None:
     assert is_known("Cannot lock …: another twin command uses it", known)
     assert not is_known("Cannot lock …: another cat uses it", known)

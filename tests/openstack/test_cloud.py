@@ -178,6 +178,44 @@ def test_a_server_gets_a_virtual_function_dedicated_processors_and_a_volume(
     admin.block_storage.wait_for_status(volume, "in-use", failures=["error"], wait=60)
 
 
+def test_a_volume_moves_between_servers_and_starts_one(admin: Connection, network: Any, cleanup: ExitStack) -> None:
+    """Volumes as tenants use them: detach, attach to another server, take a snapshot, start a server from one."""
+    image = admin.create_image(
+        unique_name("image"), data=b"\0" * 1024, container_format="bare", disk_format="raw", wait=True
+    )
+    cleanup.callback(admin.image.delete_image, image)
+    flavor = admin.compute.create_flavor(name=unique_name("small"), vcpus=1, ram=512, disk=1)
+    cleanup.callback(admin.compute.delete_flavor, flavor)
+
+    def server(**boot: Any) -> Any:
+        created = admin.create_server(
+            unique_name("vm"), flavor=flavor.id, network=network.id, wait=True, timeout=120, **boot
+        )
+        cleanup.callback(admin.delete_server, created.id, wait=True)
+        return created
+
+    def attached(volume: Any) -> list[str]:
+        return [each["server_id"] for each in admin.block_storage.get_volume(volume.id).attachments]
+
+    volume = admin.create_volume(size=1, name=unique_name("data"), wait=True, timeout=60)
+    cleanup.callback(admin.delete_volume, volume.id, wait=True)
+    first, second = server(image=image.id), server(image=image.id)
+    admin.attach_volume(first, volume, wait=True, timeout=60)
+    assert attached(volume) == [first.id]
+    admin.detach_volume(first, volume, wait=True, timeout=60)
+    assert attached(volume) == []
+    admin.attach_volume(second, volume, wait=True, timeout=60)
+    assert attached(volume) == [second.id]
+    snapshot = admin.create_volume_snapshot(volume.id, force=True, wait=True, timeout=60)
+    cleanup.callback(admin.delete_volume_snapshot, snapshot.id, wait=True)
+    assert (snapshot.volume_id, snapshot.status) == (volume.id, "available")
+    admin.detach_volume(second, volume, wait=True, timeout=60)
+
+    root = admin.create_volume(size=1, name=unique_name("root"), image=image.id, bootable=True, wait=True, timeout=60)
+    cleanup.callback(admin.delete_volume, root.id, wait=True)
+    assert attached(root) == [server(boot_volume=root.id).id]
+
+
 def test_the_command_line_creates_and_lists_networks(cloud: Path, cleanup: ExitStack) -> None:
     def openstack(*arguments: str) -> Any:
         line = [str(CACHE / "venv" / "bin" / "openstack"), *arguments]
