@@ -16,6 +16,7 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from openipu.shared.vipu.contract import admin, virmgrpc
+from tests.ha.target_network import TargetNetwork
 from tests.integration.vipu_servers import environment, run
 from tests.ports import free_port
 from tests.waiting import until
@@ -24,29 +25,15 @@ SERVER, UNFENCED, SHIFTED = "openipu.vipu.server.main", "tests.ha.unfenced", "te
 START_SECONDS = 90.0  # of processes on a busy machine
 
 
-class Relay:
+class Relay(TargetNetwork):
     """Process between a controller and all nodes of etcd."""
-
-    def __init__(self, targets: Sequence[str]) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.integration.faults.relay", *targets],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self.process.stdout is not None
-        self.ports = [int(port) for port in self.process.stdout.readline().split()]
 
     def cut(self) -> None:
         """Lose all packets, with open connections."""
-        self.process.send_signal(signal.SIGSTOP)
+        self._process.send_signal(signal.SIGSTOP)
 
     def heal(self) -> None:
-        self.process.send_signal(signal.SIGCONT)
-
-    def close(self) -> None:
-        self.process.kill()
-        self.process.wait()
+        self._process.send_signal(signal.SIGCONT)
 
 
 class Controller:
@@ -67,7 +54,7 @@ class Controller:
         self.name = name
         self.host, self.port, self.metrics_port = host, port or free_port(), free_port()
         self.relay = Relay(targets)
-        url = "etcd://" + ",".join(f"127.0.0.1:{port}" for port in self.relay.ports) + prefix
+        url = f"etcd://{','.join(self.relay.addresses)}{prefix}"
         endpoints = ("--host", host, "--port", str(self.port), "--metrics-port", str(self.metrics_port))
         self._command = [sys.executable, "-m", module, *endpoints, "--store", url, *options]
         self.log = folder / f"{name}.log"
