@@ -6,20 +6,17 @@ from __future__ import annotations
 import os
 import statistics
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import grpc
 import pytest
 
-from openipu.shared.vipu.contract import admin, virmgrpc
-from openipu.vipu.domain.model import Partition
-from openipu.vipu.storage.etcd import content, keys
-from openipu.vipu.storage.interface import StoreError
+from openipu.shared.vipu.contract import admin
+from openipu.vipu.storage.etcd import keys
 from tests.ha import audit
 from tests.ha.checked_load import CheckedLoad
-from tests.ha.controllers import SHIFTED, START_SECONDS, UNFENCED, Controllers, listed, put_rack
+from tests.ha.contradictions import check
+from tests.ha.controllers import SHIFTED, START_SECONDS, UNFENCED, Controllers, put_rack
 from tests.ha.disks import SmallDisk, small_disk
 from tests.ha.etcd_nodes import EtcdCluster
 from tests.ha.faults import Fault, Faults, pause
@@ -83,46 +80,6 @@ def start(url: str, tmp_path: Path, machines: MachineNetwork) -> Iterator[Start]
 
 def random_seed() -> int:
     return int(os.environ.get(SEED) or int.from_bytes(os.urandom(3), "big"))
-
-
-def settled(address: str) -> bool:
-    """Return whether no partition changes any more."""
-    with grpc.insecure_channel(address) as channel:
-        stub = virmgrpc.stub(channel, "UserService")
-        found = stub.ListPartitions(virmgrpc.ListPartitionsRequest(), timeout=10).partitions
-    return all(each.ready_state == virmgrpc.PS_ACTIVE for each in found)
-
-
-def check(controllers: Controllers, load: CheckedLoad, rack: RackProcess, url: str, began: int) -> list[str]:
-    """Return all contradictions between acknowledgements, leader, etcd, its history, and the machines."""
-    leader = controllers.wait_leader()
-    until(lambda: settled(leader.address), 60, "all partitions are ACTIVE")
-    found = listed(leader.address)
-    faults = load.faults(found)
-    try:
-        stored = [each for each in content.read(keys.parse(url)).records if isinstance(each, Partition)]
-    except StoreError as error:
-        return [*faults, str(error)]
-    if {each.id: each.size for each in stored} != found:
-        faults.append("the leader lists other partitions than etcd has")
-    used = Counter((ipu.ild, ipu.topology_id) for each in stored for ipu in each.ipus)
-    faults += [f"IPU {place} is in {count} partitions" for place, count in used.items() if count > 1]
-    written, foreign = audit.foreign_writes(keys.parse(url), began)
-    assert written >= load.acknowledged / 512, "the history of etcd lacks transactions"
-    faults += foreign
-    expected = {agent.id: set[str]() for agent in rack.agents}
-    for each in stored:
-        for ipu in each.ipus:
-            expected[rack.agents[ipu.topology_id // 4].id].add(each.id)
-
-    def held() -> dict[str, set[str]]:
-        return {machine.agent_id: set(machine.partition_ids) for machine in rack.machines()}
-
-    try:
-        until(lambda: held() == expected, 30)
-    except AssertionError:
-        faults.append("machines hold other partitions than the records say")
-    return faults
 
 
 def make(faults: Faults, load: CheckedLoad, logs: Callable[[], str]) -> tuple[Fault, float]:
