@@ -3,6 +3,7 @@
 
 The model is one bit: the partition exists or not. Calls overlap, so the checker searches for an order of them that
 respects their times and that the model accepts. Histories of different ids are independent, and checked one by one.
+Reductions of the search keep it short for the many open calls after a network has been cut: see ``_choices``.
 """
 
 from __future__ import annotations
@@ -71,13 +72,36 @@ def linearizable(calls: Sequence[Call]) -> bool:
         remaining, exists = stack.pop()
         if not remaining & ~open_ended:
             return True
-        for number in _candidates(calls, remaining):
-            after = _EFFECTS[calls[number].action, calls[number].result].get(exists)
+        for number in _choices(calls, _candidates(calls, remaining), exists):
+            after = _EFFECTS[calls[number].action, calls[number].result][exists]
             following = (remaining & ~(1 << number), after)
-            if after is not None and following not in seen:
+            if following not in seen:
                 seen.add(following)
-                stack.append((following[0], after))
+                stack.append(following)
     return False
+
+
+def _choices(calls: Sequence[Call], candidates: Sequence[int], exists: bool) -> list[int]:
+    """Return the calls that the search must try next.
+
+    * A call whose result is possible in the present state only, and which keeps it, comes at once: it helps no other
+      call to wait.
+    * An open-ended call that keeps the state can as well be missing.
+    * Open-ended calls of one action are interchangeable, so the one that started first is used first.
+    """
+    choices, open_ended = [], dict[Action, int]()
+    for number in candidates:
+        call = calls[number]
+        effects = _EFFECTS[call.action, call.result]
+        if effects == {exists: exists}:
+            return [number]
+        if call.result is Result.UNKNOWN:
+            first = open_ended.get(call.action, number)
+            if effects[exists] != exists and call.start <= calls[first].start:
+                open_ended[call.action] = number
+        elif exists in effects:
+            choices.append(number)
+    return [*open_ended.values(), *choices]
 
 
 def _candidates(calls: Sequence[Call], remaining: int) -> list[int]:

@@ -93,3 +93,55 @@ def test_contradicting_reads_after_all_calls_are_found(calls: list[Call]) -> Non
     # Without an open-ended call, nothing can change between the two reads.
     ended = [call for call in calls if call.result is not UNKNOWN]
     assert not linearizable([*ended, present, absent])
+
+
+def explained(calls: list[Call], exists: bool = False) -> bool:
+    """Return what ``linearizable`` does, by trying every order."""
+    if all(call.result is UNKNOWN for call in calls):
+        return True
+    first_end = min(call.end for call in calls)
+    return any(
+        explained([*calls[:number], *calls[number + 1 :]], after)
+        for number, call in enumerate(calls)
+        if call.start <= first_end and (after := effect(call, exists)) is not None
+    )
+
+
+def effect(call: Call, exists: bool) -> bool | None:
+    """Return whether the partition exists after a call, None when its result contradicts that it existed or not."""
+    if call.result in (PRESENT, ABSENT):
+        return exists if exists == (call.result is PRESENT) else None
+    if call.action is CREATE and call.result is DONE and exists:
+        return None
+    return call.action is CREATE
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[Call]:
+    """Return calls with any results, linearizable or not."""
+    results = {CREATE: (DONE, PRESENT, UNKNOWN), REMOVE: (DONE, ABSENT, UNKNOWN), READ: (PRESENT, ABSENT)}
+    calls = []
+    for _ in range(draw(st.integers(1, 6))):
+        action = draw(st.sampled_from(Action))
+        result, start = draw(st.sampled_from(results[action])), draw(st.integers(0, 8))
+        end = () if result is UNKNOWN else (start + draw(st.integers(1, 8)) - 0.5,)
+        calls.append(Call(action, result, start, *end))
+    return calls
+
+
+@given(histories())
+def test_the_search_omits_no_order_that_matters(calls: list[Call]) -> None:
+    assert linearizable(calls) == explained(calls)
+
+
+@pytest.mark.timeout(60)
+def test_many_calls_at_once_are_checked() -> None:
+    """Clients that have lost their network leave many calls on one partition open, or with unknown results."""
+    reads = [Call(READ, PRESENT, 2, 9 + number) for number in range(40)]
+    unknown = [Call(action, UNKNOWN, number) for action in (CREATE, REMOVE) for number in range(2, 42)]
+    calls = [Call(CREATE, DONE, 0, 1), *reads, *unknown]
+    assert linearizable([*calls, Call(READ, ABSENT, 60, 61), Call(READ, PRESENT, 62, 63)])
+    acknowledged_twice = Call(CREATE, DONE, 0, 1)
+    assert not linearizable([*calls, acknowledged_twice])
+    creates = [call for call in unknown if call.action is CREATE]
+    assert not linearizable([Call(CREATE, DONE, 0, 1), *reads, *creates, Call(READ, ABSENT, 60, 61)])
