@@ -192,6 +192,11 @@ class CheckedLoad:
             default=0,
         )
 
+    def silence(self) -> float:
+        """Return the time since the last acknowledgement, or since the start of the clock without one."""
+        last = max((client.acknowledged_at[-1] for client in self.clients if client.acknowledged_at), default=0.0)
+        return time.monotonic() - last
+
     def faults(self, found: dict[str, int]) -> list[str]:
         """Return the contradictions between the list of the leader and all acknowledgements."""
         faults = [fault for client in self.clients for fault in client.record.faults(found)]

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Random faults of controllers and etcd nodes, one at a time, and their repair."""
+"""Random faults of controllers, etcd nodes and networks, one at a time, and their repair.
+
+Clocks jump in the code of the controllers only, see ``tests.ha.shifted_clock``. Leases and timeouts use the monotonic
+clock, which never jumps.
+"""
 
 from __future__ import annotations
 
@@ -10,25 +14,35 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from openipu.shared.vipu.contract import admin
-from tests.ha.controllers import Controllers, agent_state
+from tests.ha.checked_load import CALL_SECONDS
+from tests.ha.controllers import Controller, Controllers, agent_state
 from tests.ha.disks import SlowFlushes, SmallDisk, can_delay_flushes
 from tests.ha.etcd_nodes import EtcdCluster
 from tests.ha.machine_network import MachineNetwork
+from tests.ha.target_network import TargetNetwork
 from tests.waiting import until
 
+FULL_DISK = "full disk of etcd, which needs the right to mount a tmpfs"
+SLOW_FLUSHES = "slow disk of etcd, which needs strace and the right to trace other processes"
 _DAY = 86_400
-_QUORUM_SECONDS = 4.0  # without a quorum: longer than the lease
+_LEASE_SECONDS = 4.0  # longer than the lease
 _SEPARATION_SECONDS = 3.0  # of two nodes: longer than the election timeout of etcd, after which it has an effect
+
+
+def missing(disk: SmallDisk | None) -> list[str]:
+    """Return the kinds of faults that this machine cannot make. ``disk``: that of the first node of etcd, if any."""
+    possible = {FULL_DISK: disk is not None, SLOW_FLUSHES: can_delay_flushes()}
+    return [kind for kind, is_possible in possible.items() if not is_possible]
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault. ``quorum``: etcd cannot write until the repair. ``lasts``: shortest time until the repair."""
+    """One fault. ``stops``: nothing can be written until the repair. ``lasts``: shortest time until the repair."""
 
     kind: str
     place: str
     repair: Callable[[], object]
-    quorum: bool = False
+    stops: bool = False
     lasts: float = 0.2  # seconds
 
     def __str__(self) -> str:
@@ -36,43 +50,52 @@ class Fault:
 
 
 class Faults:
-    """Source of faults. ``seed`` decides their kinds and places."""
+    """Source of faults. ``seed`` decides their order and places. Each round has every kind once, in random order."""
 
     def __init__(
-        self, controllers: Controllers, machines: MachineNetwork, etcd: EtcdCluster, disk: SmallDisk | None, seed: int
+        self,
+        controllers: Controllers,
+        machines: MachineNetwork,
+        clients: TargetNetwork,
+        etcd: EtcdCluster,
+        disk: SmallDisk | None,
+        seed: int,
     ) -> None:
-        """``disk``: that of the first node of etcd, None without the right to fill one."""
+        """``clients``: network between clients and controllers. ``disk``: see ``missing``."""
         self._controllers = controllers
         self._machines = machines
+        self._clients = clients
         self._etcd = etcd
         self._disk = disk
         self._random = random.Random(seed)
+        without = missing(disk)
         self.kinds: list[Callable[[], Fault]] = [
             self._kill_leader,
             self._pause_leader,
+            self._stop_leader,
             self._cut_leader,
+            self._cut_leader_from_node,
             self._cut_machine,
+            self._cut_clients,
+            self._kill_follower,
+            self._cut_follower,
+            self._shift_clocks,
+            self._shift_leader_clock,
             self._kill_node,
             self._pause_node,
-            self._kill_follower,
-            self._stop_leader,
-            self._shift_clocks,
+            self._separate_nodes,
             self._lose_quorum,
+            *([] if FULL_DISK in without else [self._fill_disk]),
+            *([] if SLOW_FLUSHES in without else [self._slow_disk]),
         ]
-        if etcd.network is not None:
-            self.kinds.append(self._separate_nodes)
-        if disk is not None:
-            self.kinds.append(self._fill_disk)
-        if can_delay_flushes():
-            self.kinds.append(self._slow_disk)
-        self._next: list[Callable[[], Fault]] = []  # every kind once before any kind twice
+        self._round: list[Callable[[], Fault]] = []
 
     def make(self) -> Fault:
         """Make a fault."""
-        if not self._next:
-            self._next = self.kinds.copy()
-            self._random.shuffle(self._next)
-        return self._next.pop()()
+        if not self._round:
+            self._round = self.kinds.copy()
+            self._random.shuffle(self._round)
+        return self._round.pop()()
 
     def seconds(self, fault: Fault) -> float:
         """Return how long a fault lasts at least."""
@@ -98,6 +121,26 @@ class Faults:
         leader.relay.cut()
         return Fault("network to etcd of the leader", leader.name, leader.relay.heal)
 
+    def _cut_leader_from_node(self) -> Fault:
+        """Cut the network between the leader and the node that it uses. It still reaches the others."""
+        leader = self._controllers.wait_leader()
+        leader.relay.separate_used()
+        place, repair = leader.name, leader.relay.join
+        return Fault("network to one etcd node of the leader", place, repair, lasts=_LEASE_SECONDS)
+
+    def _cut_follower(self) -> Fault:
+        follower = self._follower()
+        follower.relay.cut()
+        repair = follower.relay.heal
+        return Fault("network to etcd of the follower", follower.name, repair, lasts=_LEASE_SECONDS)
+
+    def _cut_clients(self) -> Fault:
+        """Cut the network between all clients and the leader, which continues to lead, until calls have timed out."""
+        leader = self._controllers.wait_leader()
+        self._clients.separate(self._controllers.all.index(leader))
+        repair = self._clients.join
+        return Fault("network to all clients of the leader", leader.name, repair, stops=True, lasts=CALL_SECONDS + 1)
+
     def _cut_machine(self) -> Fault:
         """Cut the network between the leader and one machine, which other controllers still reach."""
         leader, number = self._controllers.wait_leader(), self._random.randrange(len(self._machines.agents))
@@ -108,10 +151,19 @@ class Faults:
         return Fault("network to a machine of the leader", f"{leader.name} and {name}", self._machines.join)
 
     def _kill_follower(self) -> Fault:
-        leader = self._controllers.wait_leader()
-        follower = self._random.choice([each for each in self._controllers.all if each is not leader])
+        follower = self._follower()
         follower.kill()
         return Fault("kill -9 of the follower", follower.name, follower.start)
+
+    def _follower(self) -> Controller:
+        leader = self._controllers.wait_leader()
+        return self._random.choice([each for each in self._controllers.all if each is not leader])
+
+    def _shift_leader_clock(self) -> Fault:
+        """Change the clock of the leader, which continues to lead, and change it back."""
+        leader, seconds = self._controllers.wait_leader(), self._random.randint(-_DAY, _DAY)
+        leader.shift_clock(seconds)
+        return Fault("clock jump of the leader", f"{leader.name} by {seconds} s", lambda: leader.shift_clock(0))
 
     def _shift_clocks(self) -> Fault:
         """Change all clocks, and let another controller lead, whose epoch depends on its clock."""
@@ -157,7 +209,7 @@ class Faults:
                 node.signal(signal.SIGCONT)
 
         place = " and ".join(node.name for node in nodes)
-        return Fault("SIGSTOP of etcd, quorum lost,", place, repair, quorum=True, lasts=_QUORUM_SECONDS)
+        return Fault("SIGSTOP of etcd, quorum lost,", place, repair, stops=True, lasts=_LEASE_SECONDS)
 
     def _fill_disk(self) -> Fault:
         assert self._disk is not None
