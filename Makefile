@@ -142,7 +142,7 @@ test-events: venv ## rules of Event-Driven Ansible with ansible-rulebook and a t
 	@python -m tests.events.environment requirements/rulebook.txt
 	pytest tests/events -n 0
 
-test-ha: venv ## controllers on three etcd nodes: store, takeover, random faults under load (needs etcd-server)
+test-ha: venv ## controllers on three etcd nodes: store, takeover, random faults under load (needs root, etcd-server and strace)
 	pytest tests/ha -n 0
 
 OPENSTACK := .cache/openstack/venv
@@ -280,7 +280,7 @@ bench: venv $(PEERS)/.ready ## benchmarks, each with the figure of a peer from t
 bench-ha: venv ## speed of records in etcd beside the database and raw etcd (needs etcd-server)
 	python -m tests.benchmark.stores
 
-soak-ha: venv ## 200 random faults of controllers and etcd nodes under load (needs etcd-server)
+soak-ha: venv ## 200 random faults of controllers and etcd nodes under load, with limits of outages (needs root, etcd-server and strace)
 	FAULTS=200 FAULT_SECONDS=6000 pytest tests/ha/test_faults.py -n 0 -s --timeout 7200
 
 soak: venv ## long tests: random operations, ten thousand connections, pauses of a minute

@@ -186,7 +186,8 @@ SUITES = (
             "tests/unit/vipu/storage/*",
         ),
         480,
-        packages=("etcd-server",),
+        root=True,  # disks of nodes are full and slow
+        packages=("etcd-server", "mount", "strace"),
         excluded=OPERATOR,
     ),
     Suite(
