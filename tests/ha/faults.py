@@ -197,7 +197,7 @@ class Faults:
         self._etcd.network.separate(first, second)
         nodes = self._etcd.nodes
         place, repair = f"{nodes[first].name} and {nodes[second].name}", self._etcd.network.join
-        return Fault("network between", place, repair, lasts=_SEPARATION_SECONDS)
+        return Fault("network between etcd nodes", place, repair, lasts=_SEPARATION_SECONDS)
 
     def _lose_quorum(self) -> Fault:
         nodes = self._random.sample(self._etcd.nodes, 2)
@@ -209,7 +209,7 @@ class Faults:
                 node.signal(signal.SIGCONT)
 
         place = " and ".join(node.name for node in nodes)
-        return Fault("SIGSTOP of etcd, quorum lost,", place, repair, stops=True, lasts=_LEASE_SECONDS)
+        return Fault("loss of the quorum by SIGSTOP of", place, repair, stops=True, lasts=_LEASE_SECONDS)
 
     def _fill_disk(self) -> Fault:
         assert self._disk is not None
