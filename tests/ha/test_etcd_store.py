@@ -15,19 +15,17 @@ from aetcd import rpc
 from openipu.vipu.domain import rules
 from openipu.vipu.domain.context import Context
 from openipu.vipu.domain.deployment import Deployment
-from openipu.vipu.domain.model import Agent, Change, Delete, Kind, Put
+from openipu.vipu.domain.model import Agent, Delete, Kind, Put
 from openipu.vipu.domain.state import State
 from openipu.vipu.server.initialise import initialise
 from openipu.vipu.storage import snapshot
 from openipu.vipu.storage.etcd import content, writes
-from openipu.vipu.storage.etcd.client import EtcdClient
-from openipu.vipu.storage.etcd.election import Leadership
 from openipu.vipu.storage.etcd.keys import Location, end_of
-from openipu.vipu.storage.etcd.store import EtcdStore
 from openipu.vipu.storage.interface import NotLeaderError, StoreError
 from openipu.vipu.storage.store import Store
 from openipu.vipu.storage.writer import RecordWriter
 from tests.ha.replica import Replica
+from tests.ha.store_writes import agents, end_after, write
 from tests.unit.vipu.storage.store_support import all_records, rack
 
 Start = Callable[[], Replica]
@@ -46,28 +44,6 @@ def start(location: Location) -> Iterator[Start]:
     yield make
     for replica in started:
         replica.close()
-
-
-def write(store: EtcdStore, state: State, *changes: Change) -> int:
-    before = state.copy()
-    state.apply(changes)
-    transaction = store.transaction()
-    transaction.add(changes, state)
-    transaction.log(store.events, _changed(before, state, changes))
-    revision = transaction.commit()
-    if revision:
-        store.events.append(revision, _changed(before, state, changes))
-    return revision
-
-
-def _changed(before: State, after: State, changes: tuple[Change, ...]) -> Any:
-    from openipu.vipu.domain.history import changed_objects
-
-    return changed_objects(before, after, changes)
-
-
-def agents(count: int) -> list[Change]:
-    return [Put(Agent(f"ag{number}", "10.0.0.1", number + 1)) for number in range(count)]
 
 
 def test_records_of_every_kind_survive(start: Start) -> None:
@@ -112,22 +88,6 @@ def test_a_transaction_larger_than_the_bytes_of_a_request(start: Start, monkeypa
     write(store, state, *agents(100))
     store.close()
     assert start().lead().load() == state
-
-
-def end_after(monkeypatch: pytest.MonkeyPatch, client: EtcdClient, leadership: Leadership, transactions: int) -> None:
-    """Make a leader end after some of its transactions in etcd."""
-    call, count = client.call, 0
-
-    def fail(service: str, method: str, *arguments: Any) -> Any:
-        nonlocal count
-        if method == "Txn":
-            count += 1
-            if count > transactions:
-                leadership.lose()
-                raise writes.EtcdUnavailableError("it is gone", None)  # type: ignore[arg-type]
-        return call(service, method, *arguments)
-
-    monkeypatch.setattr(client, "call", fail)
 
 
 @pytest.mark.parametrize("fails_at", range(6))

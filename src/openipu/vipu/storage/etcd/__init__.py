@@ -26,5 +26,7 @@ Rules:
   twice, has no effect.
 * Only messages and stubs of ``aetcd`` are used. Its import takes a second, so nothing outside of this package imports
   it at the start.
-* A change of the format needs a new ``keys.VERSION``, and code that reads the previous one.
+* A change of the format needs a new ``keys.VERSION``, and code that reads the previous one. The new version is written
+  no later than the first value in the new form. Readers check the version first, so they never report such values as
+  damage.
 """

@@ -102,7 +102,7 @@ def exclusive(location: Location, *, damaged_allowed: bool = False) -> Iterator[
     with connected(location) as client:
         leadership = Leadership(client, keys, {"maintenance": "vipu-server"}, _TTL)
         if not leadership.campaign():
-            leader = mirror.read(client, keys).leader
+            leader = mirror.read(client, keys, damaged_allowed=True).leader
             name = next(iter(leader.addresses.values()), "") if leader else ""
             raise StoreError(
                 f"Cannot change the store {str(location)!r}: a controller uses it ({name}). Stop all controllers first."
@@ -154,7 +154,9 @@ class Exclusive:
         """Return the last epoch and revision, which are known even when records are damaged."""
         meta, head = self._content.meta, self._content.head
         last = max((revision for revision, _ in self._content.history), default=0)
-        return Position(meta["epoch"] if meta else 0, head["revision"] if head else last) if meta or head else UNKNOWN
+        if meta is None and head is None:
+            return UNKNOWN
+        return Position(meta.get("epoch", 0) if meta else 0, head["revision"] if head else last)
 
     def put(self, change: Put, state: State) -> None:
         """Write a record into ``state`` and the store. Raises StoreError."""
@@ -175,9 +177,11 @@ class Exclusive:
         operations += [
             (keys.record(record.kind, record.id), codec.encode(record, checksum(record))) for record in new.records
         ]
-        operations += [(keys.meta, _meta(new.deployment)), *revision_entries(keys, new.revision, {})]
+        operations += revision_entries(keys, new.revision, {})
+        changes = dict(operations)  # etcd rejects two operations on a key
+        changes.pop(keys.meta, None)
         head = {"revision": new.revision, "total": of_records(new.records).total}
-        self._writer.commit(list(dict(operations).items()), head, 0)  # etcd rejects two operations on a key
+        self._writer.commit(list(changes.items()), head, 0, _meta(new.deployment))
 
 
 def _snapshot(content: Content) -> Snapshot:

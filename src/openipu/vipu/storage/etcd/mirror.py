@@ -18,7 +18,7 @@ from openipu.vipu.domain.model import Kind, Record
 from openipu.vipu.storage.checksums import ByKind
 from openipu.vipu.storage.etcd import codec
 from openipu.vipu.storage.etcd.client import EtcdClient, EtcdError
-from openipu.vipu.storage.etcd.keys import Keys, end_of
+from openipu.vipu.storage.etcd.keys import VERSION, Keys, end_of
 from openipu.vipu.storage.interface import StoreError
 
 _META = {"version": int, "deployment": str, "epoch": int, "complete_since": int}
@@ -33,6 +33,10 @@ _log = structlog.get_logger("openipu.vipu.storage.etcd")
 
 class DamagedError(StoreError):
     """Raised for records that cannot be used."""
+
+
+class NewerReleaseError(StoreError):
+    """Raised for records in the format of a newer release, which this one may not be able to decode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +77,7 @@ class Content:
             self.head_revision = pair.mod_revision
             self.head = _object("head", value, _HEAD)
         elif key == keys.meta:
-            self.meta = _object("meta", value, _META)
+            self.meta = _meta(value)
         elif key == keys.leader:
             self.leader = Leader(json.loads(value), pair.mod_revision, pair.lease)
 
@@ -93,6 +97,12 @@ class Content:
             self.meta = None
 
 
+def _meta(value: bytes) -> dict[str, Any]:
+    """Return the value of ``meta``, of which only the version is known in a newer release. Raises ValueError."""
+    found = _object("meta", value, {"version": int})
+    return _object("meta", value, _META) if found["version"] == VERSION else found
+
+
 def _object(name: str, value: bytes, types: Mapping[str, type]) -> dict[str, Any]:
     """Return a JSON object that has values of these types. Raises ValueError for another one."""
     found = json.loads(value)
@@ -106,7 +116,19 @@ def read(client: EtcdClient, keys: Keys, *, damaged_allowed: bool = False) -> Co
 
     ``damaged_allowed``: collect the keys with damaged values instead of an error.
     """
-    content, key, end = Content(), keys.prefix, end_of(keys.prefix)
+    content = Content()
+    _read_range(client, keys, content, (keys.meta, b""), damaged_allowed)
+    if not damaged_allowed:
+        check_release(content)  # before the other keys, which a newer release may write in another form
+    _read_range(client, keys, content, (keys.prefix, end_of(keys.prefix)), damaged_allowed)
+    return content
+
+
+def _read_range(
+    client: EtcdClient, keys: Keys, content: Content, names: tuple[bytes, bytes], damaged_allowed: bool
+) -> None:
+    """Add the keys from the first name up to the second one, or the first key only. Raises StoreError."""
+    key, end = names
     try:
         while True:
             request = rpc.RangeRequest(key=key, range_end=end, limit=_PAGE, revision=content.at)
@@ -120,10 +142,20 @@ def read(client: EtcdClient, keys: Keys, *, damaged_allowed: bool = False) -> Co
                         raise
                     content.unreadable[pair.key] = str(error)
             if not response.more:
-                return content
+                return
             key = response.kvs[-1].key + b"\0"
     except (ValueError, RecursionError) as error:
         raise damaged(str(error)) from None
+
+
+def check_release(content: Content) -> None:
+    """Raise NewerReleaseError for records of a newer release. Call it before any other check."""
+    if content.meta is not None and content.meta["version"] != VERSION:
+        raise NewerReleaseError(
+            "Cannot use the store in etcd: it was written by a newer release (version "
+            f"{content.meta['version']}, this release supports {VERSION}). Start that release, or restore an older "
+            "backup."
+        )
 
 
 def damaged(fault: str) -> DamagedError:
@@ -144,7 +176,7 @@ class Mirror:
         self.content = Content()
         self.leader_changes = 0  # since the start
         self.last_response = time.monotonic()  # of etcd, at first of the start
-        self.fault: StoreError | None = None  # set when the records are damaged; they are not followed then
+        self.fault: StoreError | None = None  # why the records are no longer followed
 
     def start(self) -> None:
         """Read everything, and follow it from then on. Raises StoreError."""
@@ -159,7 +191,7 @@ class Mirror:
             self._thread.join()
 
     def wait(self, condition: Callable[[Content], bool], seconds: float) -> bool:
-        """Return whether the content meets the condition within ``seconds``. Raises StoreError for damaged records."""
+        """Return whether the content meets the condition within ``seconds``. Raises StoreError after a fault."""
 
         def done() -> bool:
             if self.fault:
@@ -180,11 +212,6 @@ class Mirror:
                 _log.warning("watch interrupted", reason=error.details)
                 self._client.leave(used)
                 self._stopping.wait(_RETRY_SECONDS)
-            except (ValueError, RecursionError) as error:
-                with self._changed:
-                    self.fault = damaged(str(error))
-                    self._changed.notify_all()
-                return
             except StoreError as error:
                 with self._changed:
                     self.fault = error
@@ -192,7 +219,7 @@ class Mirror:
                 return
 
     def _follow(self) -> None:
-        """Apply the changes until the stop, or until the node does not respond."""
+        """Apply the changes until the stop, or until the node does not respond. Raises StoreError."""
         requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
         requests.put(
             rpc.WatchRequest(
@@ -233,17 +260,29 @@ class Mirror:
                 prober.join()
 
     def _apply(self, response: Any) -> None:
+        """Apply changes. Raises StoreError."""
         if not response.events:
             return
-        with self._changed:
-            for event in response.events:
-                if event.type == rpc.Event.DELETE:
-                    self.content.delete(self._keys, event.kv.key)
-                else:
-                    self.content.put(self._keys, event.kv)
-                self.content.at = max(self.content.at, event.kv.mod_revision)
-                self.leader_changes += event.kv.key == self._keys.leader and event.type != rpc.Event.DELETE
-            self._changed.notify_all()
+        try:
+            with self._changed:
+                for event in response.events:
+                    self._apply_event(event)
+                check_release(self.content)
+                # Not earlier: after a fault, the watch starts with the first change of the transaction.
+                self.content.at = max(self.content.at, response.events[-1].kv.mod_revision)
+                self._changed.notify_all()
+        except (ValueError, RecursionError) as error:  # the new version may follow in the same transaction
+            present = Content()
+            _read_range(self._client, self._keys, present, (self._keys.meta, b""), damaged_allowed=True)
+            check_release(present)
+            raise damaged(str(error)) from None
+
+    def _apply_event(self, event: Any) -> None:
+        if event.type == rpc.Event.DELETE:
+            self.content.delete(self._keys, event.kv.key)
+        else:
+            self.content.put(self._keys, event.kv)
+        self.leader_changes += event.kv.key == self._keys.leader and event.type != rpc.Event.DELETE
 
     def _restart(self, response: Any) -> None:
         """Read everything again, when etcd no longer has the changes since the last response."""

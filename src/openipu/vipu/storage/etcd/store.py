@@ -18,8 +18,8 @@ from openipu.vipu.storage.checksums import ByKind, Checksums, checksum
 from openipu.vipu.storage.etcd import codec
 from openipu.vipu.storage.etcd.client import EtcdClient
 from openipu.vipu.storage.etcd.election import Leadership
-from openipu.vipu.storage.etcd.keys import VERSION, Keys
-from openipu.vipu.storage.etcd.mirror import Content, Mirror, damaged
+from openipu.vipu.storage.etcd.keys import Keys
+from openipu.vipu.storage.etcd.mirror import Content, Mirror, check_release, damaged
 from openipu.vipu.storage.etcd.staged import Operation
 from openipu.vipu.storage.etcd.writes import GuardedWriter
 from openipu.vipu.storage.event_log import EventLog
@@ -180,17 +180,12 @@ def _events(content: Content, head: dict[str, Any]) -> EventLog:
 
 def check_version(content: Content) -> None:
     """Raise StoreError for records that this release cannot use."""
+    check_release(content)
     if content.unreadable:
         raise damaged(next(iter(content.unreadable.values())))
-    meta = content.meta
-    if meta is None:
+    if content.meta is None:
         raise StoreError(
             "Cannot use the store in etcd: it has no records. Create them with 'vipu-server --init --store …'."
-        )
-    if meta["version"] != VERSION:
-        raise StoreError(
-            f"Cannot use the store in etcd: it was written by a newer release (version {meta['version']}, this release "
-            f"supports {VERSION}). Start that release, or restore an older backup."
         )
 
 

@@ -42,13 +42,16 @@ class GuardedWriter:
         """End the threads."""
         self._pool.shutdown(wait=False)
 
-    def commit(self, operations: Sequence[Operation], head: dict[str, Any], expired: int) -> None:
+    def commit(self, operations: Sequence[Operation], head: dict[str, Any], expired: int, meta: str = "") -> None:
         """Execute all operations and set ``head``, or nothing. ``expired``: delete older changed objects, 0 for none.
 
+        ``meta``: its new value, empty to keep it. Readers have its version before any record of the transaction.
         Raises StoreError when nothing was changed, and NotLeaderError when that is not known.
         """
         size = sum(len(key) + len(value or "") for key, value in operations)
         more = [_delete(self._keys.revisions, self._keys.revision(expired))] if expired else []
+        if meta:
+            more.append(_put(self._keys.meta, meta))
         if len(operations) + 1 + len(more) <= MAX_OPERATIONS and size <= MAX_BYTES:
             self._move_head(head, [*map(_operation, operations), *more])
             return
