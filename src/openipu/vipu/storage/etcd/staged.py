@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from aetcd import rpc
 
@@ -15,11 +15,35 @@ from openipu.vipu.storage.etcd.mirror import damaged
 
 Operation = tuple[bytes, str | None]
 """Key and its new value, None to delete it."""
+Item = TypeVar("Item")
 
 
-def encode(operations: Sequence[Operation]) -> str:
-    """Return the value of a part."""
-    return json.dumps([(key.decode(), value) for key, value in operations], separators=(",", ":"))
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+
+
+def values(operations: Sequence[Operation], size: int) -> Iterator[str]:
+    """Return the value of each part, with at most ``size`` bytes or one larger operation.
+
+    Encoded operations are larger than their keys and values: quotes and backslashes are escaped once more.
+    """
+    encoded = (_encode((key.decode(), value)) for key, value in operations)
+    for part in split(encoded, lambda operation: len(operation) + 1, size - 1, len(operations)):
+        yield f"[{','.join(part)}]"
+
+
+def split(items: Iterable[Item], size_of: Callable[[Item], int], size: int, count: int) -> Iterator[list[Item]]:
+    """Split items into lists with at most ``count`` items and ``size`` bytes, or one larger item."""
+    part: list[Item] = []
+    used = 0
+    for item in items:
+        needed = size_of(item)
+        if part and (len(part) >= count or used + needed > size):
+            yield part
+            part, used = [], 0
+        part.append(item)
+        used += needed
+    if part:
+        yield part
 
 
 def read(client: EtcdClient, keys: Keys, staged: dict[str, Any], revision: int = 0) -> list[Operation]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -48,18 +48,18 @@ class GuardedWriter:
         ``meta``: its new value, empty to keep it. Readers have its version before any record of the transaction.
         Raises StoreError when nothing was changed, and NotLeaderError when that is not known.
         """
-        size = sum(len(key) + len(value or "") for key, value in operations)
+        size = sum(map(_size, operations))
         more = [_delete(self._keys.revisions, self._keys.revision(expired))] if expired else []
         if meta:
             more.append(_put(self._keys.meta, meta))
         if len(operations) + 1 + len(more) <= MAX_OPERATIONS and size <= MAX_BYTES:
             self._move_head(head, [*map(_operation, operations), *more])
             return
-        parts = list(_parts(operations, MAX_BYTES, len(operations)))
+        parts = list(staged.values(operations, MAX_BYTES))
         self._staged += 1
         name = f"{self._leadership.token}-{self._staged}"
         for number, part in enumerate(parts):
-            self._write([_put(self._keys.staged_part(name, number), staged.encode(part))])
+            self._write([_put(self._keys.staged_part(name, number), part)])
         self._move_head({**head, "staged": {"name": name, "parts": len(parts)}}, more)
         try:
             self._execute(operations, head)
@@ -79,7 +79,7 @@ class GuardedWriter:
 
     def _execute(self, operations: Sequence[Operation], head: dict[str, Any]) -> None:
         """Execute committed operations, which may be repeated, and set ``head``."""
-        groups = _parts(operations, MAX_BYTES, MAX_OPERATIONS)
+        groups = staged.split(operations, _size, MAX_BYTES, MAX_OPERATIONS)
         for _ in self._pool.map(lambda group: self._write(list(map(_operation, group))), groups):
             pass
         self._move_head(head, [_delete(self._keys.staged, end_of(self._keys.staged))])
@@ -140,19 +140,9 @@ def guards(leadership: Leadership, keys: Keys, head_revision: int) -> list[Any]:
     ]
 
 
-def _parts(operations: Sequence[Operation], size: int, count: int) -> Iterator[list[Operation]]:
-    """Split operations into lists with at most ``count`` operations and ``size`` bytes, or one larger operation."""
-    part: list[Operation] = []
-    used = 0
-    for key, value in operations:
-        needed = len(key) + len(value or "")
-        if part and (len(part) >= count or used + needed > size):
-            yield part
-            part, used = [], 0
-        part.append((key, value))
-        used += needed
-    if part:
-        yield part
+def _size(operation: Operation) -> int:
+    key, value = operation
+    return len(key) + len(value or "")
 
 
 def _operation(operation: Operation) -> Any:
