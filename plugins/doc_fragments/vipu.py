@@ -15,7 +15,7 @@ options:
     description:
       - Name or address of the V-IPU controller.
       - For several controllers of one deployment, a comma-separated list of C(HOST) or C(HOST:PORT). The calls go to
-        the one that leads.
+        the one that leads. With O(transport=cli), the first one is used.
       - Taken from the environment variable E(VIPU_CLI_API_HOST) when not given.
     type: str
     default: localhost

@@ -174,8 +174,11 @@ SUITES = (
         "controllers on a real etcd: store, takeover, faults of nodes and controllers",
         (
             *PRODUCT,
+            "extensions/eda/plugins/*",
             "roles/etcd/*",
             "tests/earlier_releases/*",
+            "tests/events/__init__.py",
+            "tests/events/source.py",
             "tests/ha/*",
             "tests/integration/*",
             "tests/unit/__init__.py",
@@ -185,7 +188,7 @@ SUITES = (
             "tests/unit/vipu/domain/*",
             "tests/unit/vipu/storage/*",
         ),
-        480,
+        560,
         root=True,  # disks of nodes are full and slow
         packages=("etcd-server", "mount", "strace"),
         excluded=OPERATOR,

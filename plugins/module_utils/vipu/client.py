@@ -9,6 +9,7 @@ because the workers of Ansible are forks. Call ``close``, or use the client as a
 
 from __future__ import annotations
 
+import math
 import time
 import typing as t
 from dataclasses import dataclass, field, replace
@@ -17,7 +18,7 @@ from pathlib import Path
 from ..reconcile import UserError
 from .addresses import is_loopback
 from .contract import admin, virmgrpc
-from .failover import READS, Failover, FailoverStub, split, stable_code, was_cancelled
+from .failover import READS, Failover, FailoverStub, WatchSteps, split, stable_code, was_cancelled
 from .ports import AGENT_PORT, CONTROLLER_PORT
 from .quiet_grpc import HAS_GRPC
 from .unreachable import unreachable
@@ -94,6 +95,11 @@ class Connection:
             ) from None
         bare = [(host, port, ":" in host and not host.startswith("[")) for host, port in hosts]
         return [("[%s]:%d" if is_bare else "%s:%d") % (host, port) for host, port, is_bare in bare]
+
+    def first(self) -> Connection:
+        """Return the connection to the first controller, for programs that call only one. Raises VipuError."""
+        host, _colon, port = self.addresses[0].rpartition(":")
+        return replace(self, host=host.strip("[]"), port=int(port)) if "," in self.host else self
 
     @property
     def secure(self) -> bool:
@@ -192,22 +198,24 @@ class Client:
     ) -> t.Iterator[t.Any]:
         """Yield the replies of method Watch of ``TenantService`` or ``AdminService``. Raises VipuError.
 
-        The stream has a channel of its own, which detects that the controller disappeared. ``started`` receives the
-        call, which any thread may cancel.
+        The stream has a channel of its own, which detects that the controller disappeared. ``started`` receives each
+        call, which any thread may cancel. With several controllers, replies are complete steps, and the stream
+        continues after the last one at another controller. It ends when none serves within the timeout.
         """
-        deadline, received = time.monotonic() + self.connection.timeout, False
+        steps, deadline = WatchSteps(request, hold=len(self.connection.addresses) > 1), math.inf
         while True:
             with self._open(self._failover.address, _KEEPALIVE) as channel:
                 try:
-                    call = admin.stub(channel, service).Watch(request, metadata=self._metadata())
+                    call = admin.stub(channel, service).Watch(steps.request(), metadata=self._metadata())
                     if started is not None:
                         started(call)
                     for reply in call:
-                        received = True
-                        yield reply
+                        deadline = math.inf
+                        self._failover.succeed()
+                        yield from steps.add(reply)
                 except (grpc.RpcError, ValueError) as error:
-                    repeat = isinstance(error, grpc.RpcError) and self._failover.fail(error, "GetEvents", deadline)
-                    if received or not repeat:
+                    deadline = min(deadline, time.monotonic() + self.connection.timeout)
+                    if not (isinstance(error, grpc.RpcError) and self._failover.fail(error, "Watch", deadline)):
                         raise self._failure(error, request, action) from None
                 else:
                     return

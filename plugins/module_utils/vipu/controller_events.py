@@ -33,6 +33,12 @@ class Condition:
     reports: int = 0
 
 
+def _same_deployment(name: str, other: str) -> bool:
+    """Return whether two names of controllers are for the same API, and have an address in common."""
+    (addresses, _slash, api), (others, _slash, other_api) = name.partition("/"), other.partition("/")
+    return api == other_api and not {*addresses.split(",")}.isdisjoint(others.split(","))
+
+
 class Tracker:
     """Last known states of the partitions, agents and cluster tests of a controller.
 
@@ -43,7 +49,10 @@ class Tracker:
     def __init__(
         self, controller: str, lost_seconds: float, stuck_seconds: float, saved: t.Mapping[str, t.Any] | None = None
     ) -> None:
-        """``saved`` is the result of ``state`` before a restart. Raises ValueError when it is of another controller."""
+        """``controller`` is ``ADDRESS/API``, or with several controllers of one deployment ``ADDRESS,ADDRESS/API``.
+
+        ``saved`` is the result of ``state`` before a restart. Raises ValueError when it is of another controller.
+        """
         self.controller = controller
         self._lost_seconds, self._stuck_seconds = lost_seconds, stuck_seconds
         self.revision = 0
@@ -71,7 +80,7 @@ class Tracker:
         try:
             if saved["version"] != STATE_VERSION:
                 raise ValueError("its version %s is unknown" % saved["version"])
-            if saved["controller"] != self.controller:
+            if not _same_deployment(str(saved["controller"]), self.controller):
                 raise ValueError("it belongs to the controller %s" % saved["controller"])
             self.revision = int(saved["revision"])
             self._partitions = {id: Condition(**each) for id, each in saved["partitions"].items()}

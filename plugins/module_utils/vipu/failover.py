@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 import typing as t
 
@@ -113,3 +114,30 @@ class FailoverStub:
 
         call.__name__ = name
         return call
+
+
+class WatchSteps:
+    """Steps of a stream of changes that continues at another controller. A step ends with its revision.
+
+    The next controller sends an incomplete step again. With ``hold``, its replies are held back until it is complete.
+    """
+
+    def __init__(self, request: t.Any, hold: bool) -> None:
+        """``request``: the WatchRequest of the caller, which stays unchanged."""
+        self._request, self._hold = copy.deepcopy(request), hold
+        self._held: list[t.Any] = []
+
+    def request(self) -> t.Any:
+        """Return the request that continues after the last complete step."""
+        self._held = []
+        return self._request
+
+    def add(self, reply: t.Any) -> list[t.Any]:
+        """Return the replies of the step that this one completes. With ``hold``, there are none before its end."""
+        self._held.append(reply)
+        if reply.revision:
+            self._request.since_revision = reply.revision
+        elif self._hold:
+            return []
+        found, self._held = self._held, []
+        return found

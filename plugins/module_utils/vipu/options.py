@@ -47,8 +47,8 @@ CONNECTION_OPTIONS: dict[str, t.Any] = {
 
 
 def connection(params: dict[str, t.Any]) -> Connection:
-    """Return the connection that the options of a module describe."""
-    return Connection(
+    """Return the connection that the options of a module describe. Command lines of the vendor call one controller."""
+    made = Connection(
         host=params["api_host"],
         port=params["api_port"],
         user_id=params["api_user_id"],
@@ -61,6 +61,7 @@ def connection(params: dict[str, t.Any]) -> Connection:
         access_key_metadata=params["metadata_access_key_key"].lower(),
         insecure_network=params["insecure_network"],
     )
+    return made.first() if params["transport"] == "cli" else made
 
 
 def open_transport(params: dict[str, t.Any]) -> Transport:

@@ -52,7 +52,10 @@ description:
   - Requires grpcio and protobuf in the Python of ansible-rulebook.
 options:
   api_host:
-    description: Host name or address of the controller.
+    description:
+      - Host name or address of the controller.
+      - For several controllers of one deployment, a comma-separated list of C(HOST) or C(HOST:PORT). The source
+        follows the one that leads, and continues at the next one without lost or repeated revisions.
     type: str
     default: localhost
   api_port:
@@ -93,7 +96,9 @@ options:
     description: Report only partitions of this allocation. Omit to report all.
     type: str
   state_file:
-    description: File with the revision and the last states. Omit to start without knowledge of earlier events.
+    description:
+      - File with the revision and the last states. Omit to start without knowledge of earlier events.
+      - It stays valid when O(api_host) changes, as long as one of the controllers stays the same.
     type: path
   lost_seconds:
     description: Time for which an agent must be down before the event C(agent_lost), in seconds.
@@ -331,9 +336,11 @@ def connection(options: dict[str, t.Any]) -> vipu_client.Connection:
 
 
 def load(options: dict[str, t.Any]) -> Tracker:
-    """Return the tracker with the stored state, if there is one. Raises ValueError."""
+    """Return the tracker with the stored state, if there is one. Raises ValueError and VipuError."""
     path, saved = options["state_file"], None
-    controller = "{api_host}:{api_port}/{api}".format(**options)
+    several = "," in options["api_host"]
+    address = connection(options).address if several else "{api_host}:{api_port}".format(**options)
+    controller = f"{address}/{options['api']}"
     if options["allocation"]:
         controller += f"/{options['allocation']}"
     try:

@@ -190,6 +190,26 @@ def test_an_unusable_state_is_rejected(change: dict[str, Any], message: str) -> 
         tracker([])
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "valid"),
+    [
+        ("a:1/admin", "a:1,b:1/admin", True),
+        ("a:1,b:1/admin", "b:1,c:1/admin", True),
+        ("a:1,b:1/admin/a1", "b:1,a:1/admin/a1", True),
+        ("a:1,b:1/admin", "c:1,d:1/admin", False),
+        ("a:1,b:1/admin", "a:1,b:1/tenant", False),
+        ("a:1,b:1/admin/a1", "a:1,b:1/admin", False),
+    ],
+)
+def test_the_state_of_several_controllers_needs_one_address_in_common(before: str, after: str, valid: bool) -> None:
+    saved = Tracker(before, LOST, STUCK).state()
+    if valid:
+        assert Tracker(after, LOST, STUCK, saved).state() == {**saved, "controller": after}
+    else:
+        with pytest.raises(ValueError, match="it belongs to the controller"):
+            Tracker(after, LOST, STUCK, saved)
+
+
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["ACTIVE", "ERROR", "PENDING", None])), max_size=20))
 def test_restarts_at_any_point_give_the_same_events(steps: list[tuple[str, str | None]]) -> None:
     steady, restarted = tracker(), tracker()
