@@ -25,8 +25,8 @@ description:
   - All hosts have the following variables. C(pod_name), C(pod_file) and C(pod_machines_file) identify the POD. C(pod_group) is a group with
     all its hosts. C(pod_networks) are its networks. C(pod_services) are names, addresses and MACs for the role
     P(openipu.pod.management_server#role).
-  - C(vipu_api_host) and C(vipu_api_port) are the address of the controller. C(vipu_connection) contains them as C(api_host) and
-    C(api_port), for C(module_defaults).
+  - C(vipu_api_host) and C(vipu_api_port) are the address of the controller. Several hosts are separated by commas, as the modules accept
+    them. C(vipu_connection) contains them as C(api_host) and C(api_port), for C(module_defaults).
   - C(vipu_pod_agents), C(vipu_pod_clusters), C(vipu_pod_allocations) and C(vipu_pod_partitions) are options of M(openipu.pod.vipu_pod).
     Each item of C(vipu_pod_users) has options of M(openipu.pod.vipu_user).
   - C(pod_teams) are the quotas of O(teams), by name of the team.
@@ -70,7 +70,8 @@ options:
     default: 8080
   controller:
     description:
-      - Endpoint of the V-IPU controller, with C(host) (an address) or C(server) (the name of a server of the POD). C(port) is 8090 by default.
+      - Endpoint of the V-IPU controller, with C(host) or C(server) (the name of a server of the POD). C(port) is 8090 by default.
+      - C(host) is a name or an address, or a list of those of several controllers of one deployment, of which one leads.
       - Omit to use the management address of the first server with the role V(controller), and port 8090.
     type: dict
   networks:
@@ -341,9 +342,9 @@ def _describe(pod: model.Pod) -> dict[str, t.Any]:
         "pod_file": pod.file,
         "pod_machines_file": pod.machines_file,
         "pod_networks": {name: dataclasses.asdict(network) for name, network in pod.networks.items()},
-        "vipu_api_host": pod.controller_host,
+        "vipu_api_host": pod.api_host,
         "vipu_api_port": pod.controller_port,
-        "vipu_connection": {"api_host": pod.controller_host, "api_port": pod.controller_port},
+        "vipu_connection": {"api_host": pod.api_host, "api_port": pod.controller_port},
     }
     if pod.cloud:
         shared["pod_openstack_networks"] = networks(pod)

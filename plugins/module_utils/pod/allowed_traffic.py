@@ -86,12 +86,11 @@ def management_servers(pod: model.Pod, cloud: model.Cloud) -> list[str]:
 def upstream(pod: model.Pod) -> list[Rule]:
     """Return the rules for the V-IPU controller in the network of the IPU-Gateways.
 
-    The host of the controller is first: it can be a virtual address, or a controller outside of the racks.
+    The hosts of the controller are first: they can be virtual addresses, or controllers outside of the racks.
     """
-    found = _controllers(pod, "p1")
     gateways = _subnet(pod, model.GW)
-    if gateways and _is_in(pod.controller_host, gateways):
-        found.insert(0, pod.controller_host)
+    found = [host for host in pod.controller_hosts if gateways and _is_in(host, gateways)]
+    found += _controllers(pod, "p1")
     return [
         rule("egress", "tcp", pod.controller_port, address, description="V-IPU controller of the POD")
         for address in dict.fromkeys(found)

@@ -14,10 +14,13 @@ from .mapping_schema import MappingSchema
 from .source import Block, unknown
 
 
-def read(top: Block, racks: t.Sequence[model.Rack]) -> model.Kubernetes | None:
-    """Return the nodes of Kubernetes, None when the key is missing. Raises PodError."""
+def read(top: Block, racks: t.Sequence[model.Rack], hosts: t.Sequence[str]) -> model.Kubernetes | None:
+    """Return the nodes of Kubernetes, None when the key is missing. ``hosts``: of the controller. Raises PodError."""
     if top.get("kubernetes") is None:
         return None
+    if len(hosts) > 1 and any(":" in host for host in hosts):
+        message = "kubernetes: the operator accepts no IPv6 addresses of several hosts: write names in controller.host"
+        raise top.error(message, "kubernetes")
     block = spec.POD.child(top, "kubernetes")
     servers = [server.name for rack in racks for server in rack.servers if "poplar" in server.roles]
     return model.Kubernetes(_label(block, top["name"]), _nodes(block, servers))
@@ -27,7 +30,7 @@ def controllers(pod: model.Pod, kubernetes: model.Kubernetes) -> list[dict[str, 
     """Return the V-IPU controller of a POD as the variable ``ipu_operator_controllers``."""
     return [
         {
-            "host": pod.controller_host,
+            "host": "|".join(pod.controller_hosts),  # as the operator and its proxy parse several hosts
             "port": pod.controller_port,
             "label": kubernetes.label,
             "nodes": list(kubernetes.nodes),

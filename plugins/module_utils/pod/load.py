@@ -10,9 +10,7 @@
 
 from __future__ import annotations
 
-import typing as t
-
-from . import cabling, kubernetes_nodes, model, openstack_settings, spec, teams
+from . import cabling, controller, kubernetes_nodes, model, openstack_settings, spec, teams
 from .addresses import Plan, UniqueValues
 from .clusters_and_partitions import ObjectLists
 from .mistakes import Mistakes, PodError
@@ -73,16 +71,17 @@ class _Loader:
         """Return the POD with everything that refers to devices. Raises PodError."""
         objects = ObjectLists(self.top, racks, self.mistakes)
         cloud, kubernetes, deploy = None, None, {}
-        host, port, agent_port = "", 0, 0
+        hosts: tuple[str, ...] = ()
+        port, agent_port = 0, 0
         with self.mistakes.collect():
             cloud = openstack_settings.read(self.top, self.plan.networks, racks, objects)
         cables = cabling.cables(list(zip(racks, blocks, strict=True)), self.plan.networks, self.mistakes)
         with self.mistakes.collect():
-            host, port = self._controller(racks)
+            hosts, port = controller.read(self.top, racks)
         with self.mistakes.collect():
-            agent_port = _port(self.top, "agent_port")
+            agent_port = controller.port(self.top, "agent_port")
         with self.mistakes.collect():
-            kubernetes = kubernetes_nodes.read(self.top, racks)
+            kubernetes = kubernetes_nodes.read(self.top, racks, hosts)
         with self.mistakes.collect():
             deploy = self._deploy()
         found = teams.read(self.top, racks, cloud, self.mistakes)
@@ -91,7 +90,7 @@ class _Loader:
             name=self.top["name"],
             file=self.top.file,
             machines_file=self.machines_file,
-            controller_host=host,
+            controller_hosts=hosts,
             controller_port=port,
             agent_port=agent_port,
             networks=self.plan.networks,
@@ -228,33 +227,3 @@ class _Loader:
             message = "server '%s' is a bare-metal node without a BMC: set 'idrac' in 'addresses'"
             raise row.error(message % name, "bare_metal")
         return server
-
-    def _controller(self, racks: tuple[model.Rack, ...]) -> tuple[str, int]:
-        """Return address and port of the controller: as given, or those of a server on the management network."""
-        servers = {server.name: server for rack in racks for server in rack.servers}
-        block = spec.POD.child(self.top, "controller")
-        port = _port(block, "port")
-        if block.get("host"):
-            return block["host"], port
-        name = block.get("server")
-        if name is None:
-            name = next((s.name for s in servers.values() if "controller" in s.roles), None)
-            if name is None:
-                message = (
-                    "the address of the controller is unknown: give a server the role 'controller', or set "
-                    "controller.host"
-                )
-                raise block.error(message)
-        elif name not in servers:
-            raise block.error(unknown("server", name, servers), "server")
-        address = servers[name].interface("p2").address
-        if address is None:
-            raise block.error("server '%s' has no management address: set one, or set controller.host" % name, "server")
-        return address, port
-
-
-def _port(block: Block, key: str) -> int:
-    port: t.Any = block[key]
-    if not spec.in_range(port, spec.PORTS):
-        raise block.error("invalid port %d: use %d to %d" % (port, *spec.PORTS), key)
-    return int(port)

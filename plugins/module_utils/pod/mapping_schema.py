@@ -19,7 +19,7 @@ from .source import Block, Items, unknown
 Option = dict[str, t.Any]
 Spec = t.Mapping[str, t.Mapping[str, t.Any]]
 _MAX_SHOWN = 40  # characters of an invalid value in a message
-_OWN_KEYS = ("form", "range", "schema")  # of an option, which ArgumentSpecValidator does not know
+_OWN_KEYS = ("form", "range", "schema", "single")  # of an option, which ArgumentSpecValidator does not know
 _IDENTIFIERS = ("id", "name")
 _COLLECTIONS = {"list": (Items, "a list"), "dict": (Block, "a mapping")}
 
@@ -30,11 +30,11 @@ def _shown(text: str) -> str:
 
 
 class MappingSchema:
-    """Schema of a mapping as an argument spec, with three more keys of an option.
+    """Schema of a mapping as an argument spec, with four more keys of an option.
 
     ``form`` is the form of a text, or of the values of a mapping without schema; by default it is TEXT. ``range`` has
     the lowest and the highest valid number; the loader checks it. ``schema`` is the schema of a nested mapping, or of
-    the mappings in a list.
+    the mappings in a list. ``single`` allows a single text in the place of a list of texts; the result is a list.
     """
 
     def __init__(self, label: str, spec: Spec, **rules: t.Any) -> None:
@@ -74,7 +74,7 @@ class MappingSchema:
             with mistakes.collect():
                 self._check_type(block, name, subject)
         mistakes.check()
-        result = self._validator.validate(dict(block))
+        result = self._validator.validate({name: self._as_list(name, value) for name, value in block.items()})
         for key, message in self._invalid(block, result.error_messages):
             mistakes.add(block.error("%s: %s" % (subject, message), key))
         mistakes.check()
@@ -87,6 +87,11 @@ class MappingSchema:
         for name, value in result.validated_parameters.items():
             checked[name] = block[name] if isinstance(block.get(name), (Block, Items)) else value
         return checked
+
+    def _as_list(self, name: str, value: t.Any) -> t.Any:
+        """Return a value, as a list when a single one stands for a list. The validator would split it at commas."""
+        single = self.declared[name].get("single") and not isinstance(value, Items)
+        return value if value is None or not single else [value]
 
     def _check_texts(self, block: Block, name: str, value: t.Any, form: Form, subject: str, mistakes: Mistakes) -> None:
         """Record texts of another form, also in lists. Omitted values and optional empty ones are valid."""
@@ -104,6 +109,11 @@ class MappingSchema:
         kind = self.spec[name].get("type", "str")
         form, expected = _COLLECTIONS.get(kind, (None, "a single value"))
         value = block[name]
+        if self.declared[name].get("single"):
+            if isinstance(value, Block):
+                raise block.error("%s: '%s' must be a single value or a list" % (subject, name), name)
+            if not isinstance(value, Items):
+                kind, form = "str", None
         if kind == "raw":
             return
         if value is None:

@@ -246,7 +246,7 @@ class Pod:
     name: str
     file: str
     machines_file: str
-    controller_host: str
+    controller_hosts: tuple[str, ...]  # names or addresses, at least one
     controller_port: int
     agent_port: int
     networks: dict[str, Network]
@@ -260,6 +260,16 @@ class Pod:
     kubernetes: Kubernetes | None = None
     deploy: dict[str, tuple[str, ...]] = field(default_factory=dict)  # roles for hosts, by group of the inventory
     teams: tuple[Team, ...] = ()
+
+    @property
+    def controller_host(self) -> str:
+        """First host of the controller, for programs that can call only one."""
+        return self.controller_hosts[0]
+
+    @property
+    def api_host(self) -> str:
+        """All hosts of the controller in the form of the option ``api_host`` of the modules."""
+        return ",".join(self.controller_hosts)
 
     @property
     def machines(self) -> tuple[Machine, ...]:

@@ -43,10 +43,11 @@ _NAMES = {"type": "list", "elements": "str"}
 _WORDS = {**_NAMES, "form": WORD}
 _NAME: Option = {"required": True, "form": NAME}
 _WORD: Option = {"form": WORD}
+_ONE_OR_SEVERAL_WORDS: Option = {**_WORDS, "single": True}
 _MANAGED: Option = {"type": "bool", "default": True}
 CONTROLLER = MappingSchema(
     "controller",
-    {"server": {}, "host": _WORD, "port": _number(*PORTS, default=CONTROLLER_PORT)},
+    {"server": {}, "host": _ONE_OR_SEVERAL_WORDS, "port": _number(*PORTS, default=CONTROLLER_PORT)},
     mutually_exclusive=[("server", "host")],
 )
 # Roles of this collection for hosts. playbooks/hosts.yml and deployed_clients.yml define their order.

@@ -47,6 +47,9 @@ def _mapping(schema: MappingSchema) -> Schema:
 def _option(option: Any) -> Schema:
     """Return the schema of a key, which may have no value unless it is required."""
     found = _value(option)
+    if option.get("single"):
+        one = _option({"form": option["form"]})
+        return {"anyOf": [one, {**found, "minItems": 1, "uniqueItems": True}]}
     if "default" in option:
         found["default"] = option["default"]
     if not option.get("required") and "type" in found:

@@ -66,6 +66,35 @@ def test_examples_are_valid(path):
     assert list(VALIDATOR.iter_errors(yaml.safe_load(path.read_text()))) == []
 
 
+@pytest.mark.parametrize(
+    ("host", "valid"),
+    [
+        ("10.3.1.101", True),
+        ("''", True),
+        ("null", True),
+        ("[vipu1]", True),
+        ("[10.3.1.101, 10.3.1.102]", True),
+        ("[]", False),
+        ("[vipu1, vipu1]", False),
+        ("[vipu1, null]", False),
+        ("[vipu1, [vipu2]]", False),
+        ("{name: vipu1}", False),
+        ("'vipu1,vipu2'", False),
+        ("[vipu1, 'a b']", False),
+    ],
+)
+def test_hosts_of_the_controller(pod, host, valid):
+    pod.write(rack_tail=", servers: [{name: s1, roles: [controller]}]")
+    text = pod.pod_yml.read_text().replace("{host: 10.3.1.101}", f"{{host: {host}}}")
+    pod.pod_yml.write_text(text)
+    assert rejected(text) is not valid
+    if valid:
+        load(str(pod.pod_yml))
+    else:
+        with pytest.raises(PodError, match="controller: "):
+            load(str(pod.pod_yml))
+
+
 UNPARSED = ("is not YAML", "used twice in one mapping")
 
 

@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 from openipu.pod_files.rehearsal import inventory, playbook
 from openipu.pod_files.rehearsal.translation import Translator, choose
 from openipu.shared.pod.load import load
+from openipu.twin.launch.errors import TwinError
+from openipu.twin.launch.loopback import read_pod
 from tests import ROOT
 
 RACK = ROOT / "inventory/pod64"
@@ -161,3 +163,28 @@ def test_proxies_and_settings_of_the_user_are_dropped(tmp_path, monkeypatch):
     assert "10.9.8.7" not in environment.values()
     assert environment["ANSIBLE_COLLECTIONS_PATH"] == "/collections"
     assert environment["PYTHONPATH"].split(os.pathsep)[0].endswith("guard")
+
+
+def test_all_hosts_of_the_controller_are_translated(tmp_path):
+    folder = tmp_path / "pod"
+    shutil.copytree(RACK, folder)
+    file = folder / "pod.yml"
+    text = file.read_text()
+    assert "controller: {server: server1, port: 8090}" in text
+    file.write_text(text.replace("{server: server1, port: 8090}", "{host: [10.1.3.101, 10.1.3.102, vipu.example]}"))
+    found, translated, translator = write(folder, tmp_path / "twin")
+    assert len(set(translated.controller_hosts)) == 3
+    assert all(ipaddress.ip_address(host).is_loopback for host in translated.controller_hosts)
+    assert tuple(map(translator.original, translated.controller_hosts)) == found.controller_hosts
+    extra = inventory.extra_variables(found, inventory.read_variables(folder), translator, tmp_path)
+    assert extra["vipu_connection"]["api_host"] == translated.api_host
+    read_pod(tmp_path / "twin" / "pod.yml")
+
+
+def test_a_twin_needs_all_hosts_of_the_controller_on_loopback(tmp_path):
+    folder = tmp_path / "pod"
+    shutil.copytree(ROOT / "inventory/twin", folder)
+    file = folder / "pod.yml"
+    file.write_text(file.read_text() + "controller: {host: [127.3.1.101, 10.1.3.102]}\n")
+    with pytest.raises(TwinError, match=r"the address 10\.1\.3\.102 is not on loopback"):
+        read_pod(file)

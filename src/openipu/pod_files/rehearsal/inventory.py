@@ -122,7 +122,8 @@ def extra_variables(pod: model.Pod, variables: Variables, translator: Translator
 
     ``state`` is the state folder of the twin.
     """
-    connection = {"api_host": translator.host(pod.controller_host), "api_port": pod.controller_port}
+    hosts = ",".join(translator.host(host) for host in pod.controller_hosts)
+    connection = {"api_host": hosts, "api_port": pod.controller_port}
     found: dict[str, Any] = dict.fromkeys(variables.secrets, _PLACEHOLDER)
     for group in logins.group_vars(str(state)).values():
         found |= group
@@ -162,7 +163,11 @@ def _pod(pod: model.Pod, translator: Translator) -> dict[str, Any]:
             continue
         content[key] = _plain(value, str if key in unchanged else translator.text)
     content["machines"] = "machines.csv"
-    content["controller"] = {"host": translator.host(pod.controller_host), "port": pod.controller_port}
+    # The controller of the twin listens on the first host only.
+    content["controller"] = {
+        "host": [translator.host(host) for host in pod.controller_hosts],
+        "port": pod.controller_port,
+    }
     content["networks"] = {
         network.name: {
             "vlan": network.vlan,

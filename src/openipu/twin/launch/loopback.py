@@ -22,7 +22,7 @@ def read_pod(inventory: Path) -> model.Pod:
         raise InvalidPodError(
             f"Cannot start a twin of {inventory}: {pod.machines_file} lists no machines. Add at least one line."
         )
-    for host in [pod.controller_host, *rack_config.hosts(pod)]:
+    for host in [*pod.controller_hosts, *rack_config.hosts(pod)]:
         try:
             loopback = ipaddress.ip_address(host).is_loopback
         except ValueError:

@@ -1,0 +1,96 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Reader of the key ``controller`` in pod.yml: hosts and port of the V-IPU controller."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import typing as t
+
+from . import model, spec
+from .forms import WORD
+from .source import Block, Items, unknown
+
+_WITH_PORT = re.compile(r"[^:]*:\d*")
+
+
+def read(top: Block, racks: t.Sequence[model.Rack]) -> tuple[tuple[str, ...], int]:
+    """Return hosts and port of the controller: as given, or those of a server on the management network.
+
+    Raises PodError.
+    """
+    servers = {server.name: server for rack in racks for server in rack.servers}
+    _check_items(top)
+    block = spec.POD.child(top, "controller")
+    number = port(block, "port")
+    hosts = _hosts(block)
+    if hosts:
+        return hosts, number
+    name = block.get("server")
+    if name is None:
+        name = next((s.name for s in servers.values() if "controller" in s.roles), None)
+        if name is None:
+            message = (
+                "the address of the controller is unknown: give a server the role 'controller', or set controller.host"
+            )
+            raise block.error(message)
+    elif name not in servers:
+        raise block.error(unknown("server", name, servers), "server")
+    address = servers[name].interface("p2").address
+    if address is None:
+        raise block.error("server '%s' has no management address: set one, or set controller.host" % name, "server")
+    return (address,), number
+
+
+def port(block: Block, key: str) -> int:
+    """Return the TCP port of a key. Raises PodError."""
+    number: t.Any = block[key]
+    if not spec.in_range(number, spec.PORTS):
+        raise block.error("invalid port %d: use %d to %d" % (number, *spec.PORTS), key)
+    return int(number)
+
+
+def _check_items(top: Block) -> None:
+    """Check the items of ``host`` before their conversion to texts. Raises PodError."""
+    block = top.get("controller")
+    host = block.get("host") if isinstance(block, Block) else None
+    if not isinstance(block, Block) or host is None:
+        return
+    for item, line in zip(host, host.lines, strict=True) if isinstance(host, Items) else ((host, None),):
+        if isinstance(host, Items) and (item is None or isinstance(item, (bool, Block, Items))):
+            raise block.error("controller: 'host' must be a list of names and addresses", "host", line)
+        if isinstance(item, str) and "," in item:
+            message = "controller: invalid host '%s': write several hosts as a list, such as [%s]"
+            raise block.error(message % (item, ", ".join(filter(None, re.split(r"[,\s]+", item)))), "host", line)
+
+
+def _hosts(block: Block) -> tuple[str, ...]:
+    """Return the given hosts, none when they are omitted. Raises PodError."""
+    given = block.get("host")
+    if given is None or (not isinstance(given, Items) and given == [""]):
+        return ()
+    if not given:
+        message = "controller: the list 'host' is empty: add at least one name or address, or omit 'host'"
+        raise block.error(message, "host")
+    lines = given.lines if isinstance(given, Items) else [None]
+    seen = set()
+    for host, line in zip(map(str, given), lines, strict=True):
+        if host == "":
+            raise block.error("controller: invalid host '': use %s" % WORD.rule, "host", line)
+        if len(given) > 1 and _WITH_PORT.fullmatch(host):
+            message = "controller: host '%s' has a port: set controller.port for all hosts"
+            raise block.error(message % host, "host", line)
+        if _normal(host) in seen:
+            raise block.error("controller: host '%s' is listed twice: remove one of them" % host, "host", line)
+        seen.add(_normal(host))
+    return tuple(map(str, given))
+
+
+def _normal(host: str) -> str:
+    """Return the common form of all notations of a host."""
+    try:
+        return str(ipaddress.ip_address(host))
+    except ValueError:
+        return host.lower()
