@@ -54,7 +54,8 @@ options:
   project:
     description:
       - Name or ID of the project of the shares. The default is the project of the credentials.
-      - In another project, an administrator can remove shares, and check them in check mode. To create shares, log in to their project.
+      - In another project, an administrator can remove shares and access rules, and check both in check mode.
+      - To create them, log in to their project.
       - Other credentials are rejected for another project.
     type: str
   shares:

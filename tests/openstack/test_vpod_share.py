@@ -46,13 +46,16 @@ def test_a_share_is_mounted_and_kept_or_deleted(
     def shares() -> list[Any]:
         return [share for share in manila.shares() if share.name == name]
 
+    def rules(share: Any) -> list[tuple[str, str, str]]:
+        return [(rule.access_to, rule.access_level, rule.state) for rule in manila.access_rules(share)]
+
     play("vpod_create.yml", "--check")
     assert shares() == []
     play("vpod_create.yml")
     (share,) = shares()
     assert (share.status, share.size, share.share_protocol) == ("available", 1, "NFS")
-    rules = [(rule.access_to, rule.access_level, rule.state) for rule in manila.access_rules(share)]
-    assert rules == [(with_share["pod_openstack_tenants"]["*"]["storage"]["subnet"], "rw", "active")]
+    subnet = with_share["pod_openstack_tenants"]["*"]["storage"]["subnet"]
+    assert rules(share) == [(subnet, "rw", "active")]
     user_data = yaml.safe_load(base64.b64decode(servers(admin, with_share)[f"{name}-poplar"].user_data))
     (mount,) = user_data["mounts"]
     exports = {location.path for location in manila.export_locations(share)}
@@ -61,17 +64,24 @@ def test_a_share_is_mounted_and_kept_or_deleted(
     assert roles(admin, "tenant-a") == []
     assert changed(play("vpod_create.yml")) == 0
 
+    play("vpod_destroy.yml", "--check")
+    assert rules(share) == [(subnet, "rw", "active")]
+    # The next tenant of the storage network has the same addresses.
     play("vpod_destroy.yml")
     assert [kept.id for kept in shares()] == [share.id]
+    assert rules(share) == []
     # Another order uses the share with its data. Its rollback keeps it.
     play("vpod_create.yml", check=False, vpod_flavor=flavor_without_host)
+    assert rules(share) == [(subnet, "rw", "active")]
     play("vpod_rollback.yml", check=False, vpod_is_new=True, vpod_share_is_new=False)
     assert [kept.id for kept in shares()] == [share.id]
+    assert rules(share) == []
     # Without a record, the share may be one of the tenant.
     assert changed(play("vpod_destroy.yml", vpod_share_delete=True)) == 0
     assert [kept.id for kept in shares()] == [share.id]
     play("vpod_create.yml")
     assert [kept.id for kept in shares()] == [share.id]
+    assert rules(share) == [(subnet, "rw", "active")]
     play("vpod_destroy.yml", vpod_share_delete=True)
     assert shares() == []
     assert changed(play("vpod_destroy.yml", vpod_share_delete=True)) == 0

@@ -107,6 +107,20 @@ def test_shares_of_another_project_are_only_checked_and_removed() -> None:
     assert run(fake, True, project=OTHER, state="absent")["shares"]["removed"] == ["data"]
 
 
+def test_an_administrator_removes_the_rules_of_a_share_in_another_project() -> None:
+    share = {**SHARE, "project_id": OTHER, "status": "available"}
+    responses = {f"GET /quota-sets/{OTHER}": {"quota_set": {}}, "GET /shares/detail": {"shares": [share]}}
+    fake = cloud("available", "active", **responses)
+    without_rules: dict[str, Any] = {"project": OTHER, "shares": [{"name": "data", "access": []}]}
+    result = run(fake, **without_rules)
+    assert (result["shares"]["unchanged"], result["access_rules"]["removed"]) == (["data"], ["data/ip/10.1.6.0/24"])
+    assert fake.writes == [("POST /shares/s1/action", {"deny_access": {"access_id": "r1"}})]
+    # The rules of a failed share, which has no exports, are not planned separately.
+    share["status"] = "error"
+    predicted = run(fake, True, **without_rules)
+    assert (predicted["shares"]["recreated"], predicted["access_rules"]["removed"]) == (["data"], [])
+
+
 # Manila ignores all_tenants and project_id without rights, and returns the shares of the credentials.
 @pytest.mark.parametrize("own", [[], [{**SHARE, "status": "available"}]])
 @pytest.mark.parametrize("state", ["present", "absent"])
