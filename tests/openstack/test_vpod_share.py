@@ -61,6 +61,8 @@ def test_a_share_is_mounted_and_kept_or_deleted(
     exports = {location.path for location in manila.export_locations(share)}
     assert mount[0] in exports
     assert mount[1:4] == [f"/mnt/{name}", "nfs", "defaults,_netdev,nofail"]
+    assert user_data["packages"] == ["nfs-common"]
+    assert user_data["runcmd"] == [["sh", "-c", 'mountpoint --quiet "$0" || mount "$0"', f"/mnt/{name}"]]
     assert roles(admin, "tenant-a") == []
     assert changed(play("vpod_create.yml")) == 0
 
