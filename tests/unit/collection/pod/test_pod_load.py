@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.pod import cabling, model
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import load
+from ansible_collections.openipu.pod.plugins.module_utils.pod.openstack_networks import network_config, tenants
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -43,6 +44,21 @@ def test_a_real_rack_has_the_addresses_of_the_factory():
     assert [pdu.addresses["management"] for pdu in rack.pdus] == ["10.1.3.131", "10.1.3.132"]
     assert pod.controller_host == "10.1.3.101"
     assert pod.desired()["allocations"][1]["agents"] == [f"ag{number:02}" for number in range(9, 17)]
+
+
+def test_the_example_has_a_storage_network_for_shares_of_vpods():
+    pod = load(str(ROOT / "inventory/pod64/pod.yml"))
+    found = network_config(pod, pod.cloud)
+    assert tenants(pod, pod.cloud)["*"]["storage"] == {
+        "network": "pod64-storage",
+        "subnet": "10.1.6.0/24",
+        "security_group": "pod64-poplar-storage",
+    }
+    (group,) = (group for group in found["security_groups"] if group["name"] == "pod64-poplar-storage")
+    assert {(rule["direction"], rule["port"], rule["remote"]) for rule in group["rules"]} == {
+        ("egress", 111, "10.1.6.0/24"),
+        ("egress", 2049, "10.1.6.0/24"),
+    }
 
 
 def test_default_networks_are_those_of_a_large_installation(pod):

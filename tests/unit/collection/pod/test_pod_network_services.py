@@ -93,6 +93,7 @@ def test_zones_are_those_of_the_subnets(pod64):
         "2.1.10.in-addr.arpa",
         "3.1.10.in-addr.arpa",
         "5.1.10.in-addr.arpa",
+        "6.1.10.in-addr.arpa",
     ]
 
 
@@ -141,8 +142,8 @@ def test_servers_switches_and_pdus_whose_mac_is_known_get_leases(pod):
     ("networks", "message"),
     [
         (
-            {"storage": {"interface": "eno1"}},
-            "unknown network 'storage': known are bmc, data, gw, management with a subnet; "
+            {"backup": {"interface": "eno1"}},
+            "unknown network 'backup': known are bmc, data, gw, management, storage with a subnet; "
             "set its subnet in pod.yml, or remove the network",
         ),
         (
