@@ -73,6 +73,7 @@ def port(name: str, *groups: str) -> dict[str, Any]:
     return {"name": f"v1-controller-{name}", "security_groups": [f"test-{group}" for group in groups]}
 
 
+NETWORKS = {"pod_openstack_networks": {"bmc": "test-bmc-gw", "gw": "test-bmc-gw"}}
 CREATED = {"servers": {"created": ["v1-controller"], "recreated": []}}
 PRESENT: dict[str, Any] = {"servers": {"created": [], "recreated": []}}
 NARROW, WIDE = port("machines", "control-instance-bmc", "control-instance-gw"), port("machines", "controller-bmc")
@@ -100,11 +101,13 @@ def test_ports_of_controller_vms(
         "s1",
         "[vpod_control_instance, vpod_controller_ports]",
         vpod_controller_address="10.4.0.10",
-        pod_openstack_networks={"bmc": "test-bmc-gw", "gw": "test-bmc-gw"},
+        **NETWORKS,
         **variables,
     )
     assert found[0] is instance
     control, machines = found[1]
+    empty = derive(pod, "s1", "vpod_controller_ports[0]", vpod_controller_address="", **variables, **NETWORKS)
+    assert "addresses" not in empty  # an answer of AWX
     assert control.get("addresses") == (["10.4.0.10"] if addressed else None)
     kind = "control-instance" if instance else "controller"
     assert machines["security_groups"] == [f"test-{kind}-bmc", f"test-{kind}-gw"]
