@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -61,6 +62,12 @@ def test_order_and_release(server: Server, settings: Awx) -> None:
     assert of_project(client.jobs(), "a1")[1].status == "Done"
 
 
+def test_an_order_can_include_a_share(server: Server, settings: Awx) -> None:
+    Client(settings).order({**ANSWERS, "vpod_share_size": 100})
+    [order] = server.awx.store.objects["workflow_jobs"].values()
+    assert json.loads(order["extra_vars"])["vpod_share_size"] == 100
+
+
 def test_many_orders_of_others_hide_no_unfinished_one(
     server: Server, settings: Awx, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,7 +92,9 @@ def test_many_orders_of_others_hide_no_unfinished_one(
     [
         ({"vpod_ipus": "3"}, "Value 3 for 'vpod_ipus' expected to be one of"),
         ({"vpod_name": ""}, "'vpod_name' value  is too small"),
-        ({"vpod_share_size": 1}, "its survey does not ask for vpod_share_size"),
+        ({"vpod_share_size": 1025}, "'vpod_share_size' value 1025 is too large"),
+        ({"vpod_controller_vm": "true"}, "its survey does not ask for vpod_controller_vm"),
+        ({"vpod_controller_address": "10.4.0.10"}, "its survey does not ask for vpod_controller_address"),
     ],
 )
 def test_awx_rejects_other_answers(settings: Awx, changes: dict[str, Any], message: str) -> None:

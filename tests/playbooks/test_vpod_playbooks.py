@@ -13,6 +13,7 @@ import yaml
 
 from tests import ROOT
 from tests.integration.bringup.own_twin import BIN
+from tests.unit.collection.awx.content import load, named
 
 ORDER = {
     "vpod_name": "v1",
@@ -100,6 +101,18 @@ def test_a_controller_vm_with_a_login_or_none_is_accepted(tmp_path: Path, settin
 
 
 KEYS = {"vpod_controller_public_keys": ["ssh-ed25519 AAAA operator"]}
+
+
+@pytest.mark.parametrize(("login", "validated"), [({}, False), (KEYS, True)])
+def test_awx_creates_a_controller_vm_if_its_inventory_has_the_keys(
+    tmp_path: Path, login: dict[str, Any], validated: bool
+) -> None:
+    awx = named(load().templates)["Create a vPOD"]["extra_vars"]["vpod_controller_vm"]
+    answers = {"vpod_share_size": 0, "vpod_controller_address": ""}  # those of an unchanged form
+    output = play(tmp_path, "vpod_create.yml", {**POD, **login}, **ORDER, **answers, vpod_controller_vm=awx)
+    assert ("TASK [openipu.pod.vpod : Validate the access to the controller VM]" in output) is validated
+    assert "Cannot create controller VM" not in output
+    assert "Read the tenants of the data network" in output  # fails without a cloud
 
 
 @pytest.mark.parametrize("upstream", ["10.1.3.101", "192.0.2.9", "vipu.example", ""])

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jinja2.nativetypes import NativeEnvironment
 
 from tests.unit.collection.awx import check_credentials, check_notifications, check_variables, checks
 from tests.unit.collection.awx.broken_copies import BROKEN, question
 from tests.unit.collection.awx.checks import Check
-from tests.unit.collection.awx.content import Content, load
+from tests.unit.collection.awx.content import Content, load, named
 
 # Templates of Ansible have escapes such as '\\s', which Jinja passes on.
 pytestmark = pytest.mark.filterwarnings("ignore:invalid escape sequence:DeprecationWarning")
@@ -90,6 +91,37 @@ def test_the_choices_of_sizes_end_at_the_largest_cluster() -> None:
     without_inventory = load()
     assert question(without_inventory, "Create an allocation", "allocation_size")["choices"][-1] == "16"
     assert question(without_inventory, "Create a partition", "partition_size")["choices"][-1] == "64"
+
+
+def test_tenants_order_shares_and_operators_delete_them(content: Content) -> None:
+    workflows, templates = named(content.workflows), named(content.templates)
+    order = check_variables.questions(workflows["Order a vPOD"])
+    create = check_variables.questions(templates["Create a vPOD"])
+    assert set(create) - set(order) == {"vpod_controller_address"}
+    assert (order["vpod_share_size"]["min"], order["vpod_share_size"]["default"]) == (0, 0)
+    assert order["vpod_share_size"]["max"] == content.settings["awx_vpod_largest_share"]
+    assert question(content, "Destroy a vPOD", "vpod_share_delete")["default"] == "false"
+    [tenants] = [role for role in content.roles if role["teams"] == [content.settings["awx_team_tenants"]]]
+    assert "Destroy a vPOD" not in tenants["job_templates"]
+
+
+@pytest.mark.parametrize(
+    ("inventory", "created"),
+    [
+        ({}, False),
+        ({"vpod_controller_public_keys": []}, False),
+        ({"vpod_controller_public_keys": ["ssh-ed25519 AAAA operator"]}, True),
+        ({"vpod_controller_cloud_init": {"packages": ["vipu-server"]}}, True),
+    ],
+)
+def test_new_vpods_have_a_controller_vm_when_the_inventory_has_its_login(
+    content: Content, inventory: dict[str, Any], created: bool
+) -> None:
+    """The job renders the expression with the variables of its host."""
+    expression = named(content.templates)["Create a vPOD"]["extra_vars"]["vpod_controller_vm"]
+    assert NativeEnvironment().from_string(expression).render(inventory) is created
+    fixed = named(load(awx_vpod_controller_vm=False).templates)["Create a vPOD"]
+    assert fixed["extra_vars"]["vpod_controller_vm"] is False
 
 
 def test_keys_that_are_set_twice_are_rejected(tmp_path: Path) -> None:
