@@ -17,7 +17,8 @@ description:
     addresses and the DNS name of that machine.
   - Created objects get a tag with the name in O(pod). An existing object without the tag is adopted by its name. An object of another POD is
     rejected, and so are changes and removals of a port that a server uses.
-  - Networks that were renamed in Neutron are recognized by their VLAN, and subnets by their network and prefix. The task restores their names.
+  - Networks that were renamed in Neutron are recognized by their VLAN. Without a VLAN, they are recognized by the name of a subnet, or by the
+    router and prefix of a subnet. Subnets are recognized by their network and prefix. The task restores their names.
   - Settings that O(config) omits stay unchanged, except that networks, ports and routers are up.
   - The task checks O(config) before it writes anything. It rejects contradictions and exceeded quotas. It also rejects MACs, addresses and VLANs
     of other objects, and removals of objects that ports of other owners use.

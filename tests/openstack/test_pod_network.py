@@ -121,6 +121,32 @@ def test_only_drift_is_corrected(admin: Connection, plan: Plan, log: AccessLog) 
     assert (port.dns_name, port.description) == ("ipum01-rnic", "kept")
 
 
+def test_renamed_networks_get_their_names_back(admin: Connection, plan: Plan, log: AccessLog) -> None:
+    """The data network has a VLAN. Neutron selected the segment of the control network."""
+    options = plan.options()
+    assert not run(**options).get("failed")
+    before = {name: plan.network(admin, name).id for name in ("data", "control")}
+    control_subnet = admin.network.find_subnet(f"{plan.name}-control", ignore_missing=False)
+    for rename_subnet in (False, True):
+        for name, id in before.items():
+            admin.network.update_network(id, name=f"{plan.name}-renamed-{name}")
+        if rename_subnet:
+            admin.network.update_subnet(control_subnet, name=f"{plan.name}-renamed")
+        result = run(prune=True, **options)
+        assert not result.get("failed"), result
+        changes = {
+            name: {verb: sorted(keys) for verb, keys in verbs.items() if verb != "unchanged"}
+            for name, verbs in result_keys(result).items()
+        }
+        assert {name: verbs for name, verbs in changes.items() if verbs} == {
+            "networks": {"updated": [f"{plan.name}-control", f"{plan.name}-data"]},
+            **({"subnets": {"updated": [f"{plan.name}-control"]}} if rename_subnet else {}),
+        }
+        assert {name: plan.network(admin, name).id for name in before} == before
+        with log.no_writes():
+            assert not run(**options)["changed"]
+
+
 def test_ports_follow_their_macs(admin: Connection, plan: Plan) -> None:
     options = plan.options()
     assert not run(**options).get("failed")

@@ -50,6 +50,70 @@ def test_both_names_are_restored() -> None:
     assert changes(steps) == [("network", "data", "change"), ("subnet", "data", "change")]
 
 
+CONTROL = "10.4.0.0/16"  # of all control networks, which differ in their routers
+
+
+def control_config(*names: str) -> dict[str, Any]:
+    """Return the desired control networks, for which Neutron selects the segments."""
+    return {
+        "networks": [{"name": name, "port_security": True} for name in names],
+        "subnets": [{"name": name, "network": name, "cidr": CONTROL} for name in names],
+        "routers": [{"name": f"r-{name}", "interfaces": [{"subnet": name}]} for name in names],
+    }
+
+
+def control_state(**actual: tuple[str, str]) -> Any:
+    """Return the actual control networks. The values are the actual names of the network and of its subnet."""
+    tunnel = {"provider:network_type": "geneve", "provider:physical_network": None}
+    interface = {"device_owner": "network:router_interface"}
+    found: dict[str, list[Any]] = {"network": [], "subnet": [], "port": [], "router": []}
+    for number, (name, (network_name, subnet_name)) in enumerate(actual.items()):
+        fixed = [{"subnet_id": f"id-of-{name}", "ip_address": "10.4.255.254"}]
+        found["network"].append(network(name, 500 + number, name=network_name, **tunnel))
+        found["subnet"].append(subnet(name, name, CONTROL, name=subnet_name))
+        mac = f"0c:42:a1:00:05:{number:02}"
+        found["port"].append(port("", mac, on=name, device_id=f"id-of-r-{name}", fixed_ips=fixed, **interface))
+        found["router"].append(router(f"r-{name}"))
+    return state(**found)
+
+
+@pytest.mark.parametrize("prune", [False, True])
+def test_a_renamed_network_without_a_vlan_gets_its_name_back(prune: bool) -> None:
+    found = control_state(a=("renamed", "a"), b=("b", "b"))
+    steps = plan(control_config("a", "b"), found, prune=prune)
+    assert changes(steps) == [("network", "a", "change")]
+    (step,) = [step for step in steps if step.action.value == "change"]
+    assert (step.before["former_name"], step.before["uuid"]) == ("renamed", "id-of-a")
+    assert change_body(step, lambda family, name: name) == {"name": "a"}
+
+
+def test_names_of_networks_without_a_vlan_and_of_their_subnets_are_restored() -> None:
+    """The routers identify them, since all control networks have the same prefix."""
+    found = control_state(a=("one", "x"), b=("two", "y"))
+    expected = [(kind, name, "change") for kind in ("network", "subnet") for name in ("a", "b")]
+    steps = plan(control_config("a", "b"), found, prune=True)
+    assert changes(steps) == expected
+    assert {step.key: step.before["uuid"] for step in steps if step.family.kind == "network"} == {
+        "a": "id-of-a",
+        "b": "id-of-b",
+    }
+
+
+def test_a_network_of_a_removed_tenant_is_not_renamed_for_a_new_one() -> None:
+    """Both have the same addresses, but a tenant must not get the ports of another one."""
+    steps = plan(control_config("new"), control_state(old=("old", "old")))
+    assert changes(steps)[:2] == [("network", "new", "create"), ("subnet", "new", "create")]
+    assert not [change for change in changes(steps) if change[2] != "create"]
+
+
+@pytest.mark.parametrize("tags", [[], ["openipu.pod=other"]])
+def test_networks_without_a_vlan_of_others_are_not_renamed(tags: list[str]) -> None:
+    config = {"networks": [{"name": "a"}], "subnets": [{"name": "a", "network": "a", "cidr": CONTROL}]}
+    theirs = subnet("a", "a", CONTROL, name="theirs", tags=tags)
+    found = state(network=[network("a", 500, name="theirs", tags=tags)], subnet=[theirs])
+    assert changes(plan(config, found)) == [("network", "a", "create"), ("subnet", "a", "create")]
+
+
 def test_subnets_that_exchanged_their_names_are_not_confused() -> None:
     config = {"subnets": [{"name": "a", "network": "data", "cidr": "10.5.0.0/17"}]}
     found = state(network=[network("data")], subnet=[subnet("b", "data", "10.5.128.0/17")])
