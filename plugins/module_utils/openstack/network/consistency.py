@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import typing as t
+
 from ...reconcile import Object
 from ..common.tags import owner_of
-from .families import NETWORK, PORT, RESOURCES, SHARE, SUBNET
-from .parse import Raw
+from .families import NETWORK, PORT, RESOURCES, ROUTER, SECURITY_GROUP, SHARE, SUBNET
+from .parse import ROUTER_PORTS, Raw
 
 
 def contradiction(raw: Raw, project: str) -> str:
@@ -30,14 +32,30 @@ def contradiction(raw: Raw, project: str) -> str:
 
 
 def is_doubtful(raw: Raw, owner: str, project: str) -> bool:
-    """Return whether networks may be missing in a read without a contradiction."""
-    if NETWORK.kind not in raw:
-        return False
-    networks = {item["id"] for item in raw[NETWORK.kind]}
-    if any(item["network_id"] not in networks for item in _own(raw, PORT.kind, project)):
+    """Return whether objects may be missing in a read without a contradiction.
+
+    Each doubt has another possible cause, such as an object of another project that Neutron does not show.
+    """
+    ids = {kind: {item["id"] for item in items} for kind, items in raw.items()}
+    if any(kind in ids and id not in ids[kind] for kind, id in _references(raw, project)):
+        return True
+    # A port can have groups of other projects, but the project has at least its default group.
+    has_no_groups = SECURITY_GROUP.kind in raw and not _own(raw, SECURITY_GROUP.kind, project)
+    if has_no_groups and any(item["security_groups"] for item in _own(raw, PORT.kind, project)):
         return True
     tagged = (item for kind in raw for item in _own(raw, kind, project) if owner_of(item) == owner)
-    return not networks and any(tagged)
+    return NETWORK.kind in raw and not raw[NETWORK.kind] and any(tagged)
+
+
+def _references(raw: Raw, project: str) -> t.Iterator[tuple[str, str]]:
+    """Yield kind and id of the objects that the networks and ports of the project refer to."""
+    for item in _own(raw, NETWORK.kind, project):
+        for id in item.get("subnets") or ():
+            yield SUBNET.kind, id
+    for item in _own(raw, PORT.kind, project):
+        yield NETWORK.kind, item["network_id"]
+        if item["device_owner"] in ROUTER_PORTS:
+            yield ROUTER.kind, item["device_id"]
 
 
 def _own(raw: Raw, kind: str, project: str) -> list[Object]:

@@ -9,11 +9,15 @@ from typing import Any
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.families import PATHS
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.query import Query
-from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.reads import fetch, fetch_ports
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.reads import (
+    fetch,
+    fetch_all_projects,
+    fetch_ports,
+)
 from ansible_collections.openipu.pod.plugins.module_utils.reconcile import UserError
 
 from tests.unit.collection.openstack.fake_cloud import FakeCloud
-from tests.unit.collection.openstack.neutron_raw import OWNER, PROJECT, group, network, port, subnet
+from tests.unit.collection.openstack.neutron_raw import OWNER, PROJECT, group, network, port, router, subnet
 
 A, B = "0c:42:a1:00:05:01", "0c:42:a1:00:05:02"
 
@@ -79,6 +83,67 @@ def test_a_read_without_networks_is_repeated(others: dict[str, Any]) -> None:
     assert [raw["name"] for raw in state.raw["network"]] == ["data"]
     reads = [key for key, _query in cloud.reads]
     assert reads.count("GET /networks") == 2
+
+
+DATA = {"networks": [network("data", subnets=["id-of-data"])]}
+ROUTER_PORT = port("", A, device_owner="network:router_interface", device_id="id-of-r")
+MISSING_OBJECTS = [
+    ("subnet", {"GET /networks": DATA}, SUBNETS),
+    ("router", {"GET /ports": {"ports": [ROUTER_PORT]}}, {"routers": [router("r")]}),
+    (
+        "security_group",
+        {"GET /ports": {"ports": [port("m1", A, security_groups=["id-of-g"])]}},
+        {"security_groups": [group("g")]},
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "others", "complete"), MISSING_OBJECTS)
+def test_a_read_without_objects_that_others_refer_to_is_repeated(
+    kind: str, others: dict[str, Any], complete: dict[str, Any]
+) -> None:
+    """A plan of this read would create the objects again, since their names need not be unique."""
+    (collection,) = complete
+    path = PATHS[kind]
+    responses = {"GET /networks": {"networks": [network("data")]}, "GET /ports": {"ports": []}, **others}
+    state, cloud = read({**responses, f"GET {path}": [{collection: []}, complete]})
+    assert [raw["name"] for raw in state.raw[kind]] == [raw["name"] for raw in complete[collection]]
+    assert [key for key, _query in cloud.reads].count(f"GET {path}") == 2
+    # Another project may own the object, and Neutron does not return it.
+    state, cloud = read({**responses, f"GET {path}": {collection: []}})
+    assert state.raw[kind] == []
+    assert [key for key, _query in cloud.reads].count(f"GET {path}") == 2
+
+
+@pytest.mark.parametrize(("kind", "others", "complete"), MISSING_OBJECTS)
+def test_a_complete_read_is_not_repeated(kind: str, others: dict[str, Any], complete: dict[str, Any]) -> None:
+    responses = {"GET /networks": {"networks": [network("data")]}, "GET /ports": {"ports": []}, **others}
+    _state, cloud = read({**responses, f"GET {PATHS[kind]}": complete})
+    assert [key for key, _query in cloud.reads].count("GET /networks") == 1
+
+
+def test_references_of_other_projects_are_no_doubts() -> None:
+    theirs = {"project_id": "p2", "tags": []}
+    foreign = {"networks": [network("data", subnets=["s"], **theirs)]}
+    ports = {"ports": [{**ROUTER_PORT, **theirs, "security_groups": ["g2"]}]}
+    _state, cloud = read({"GET /networks": foreign, "GET /ports": ports})
+    assert [key for key, _query in cloud.reads].count("GET /networks") == 1
+
+
+def test_security_groups_of_other_projects_are_no_doubts() -> None:
+    ports = {"ports": [port("m1", A, security_groups=["id-of-g", "shared"])]}
+    groups = {"security_groups": [group("g")]}
+    networks = {"networks": [network("data")]}
+    _state, cloud = read({"GET /networks": networks, "GET /ports": ports, "GET /security-groups": groups})
+    assert [key for key, _query in cloud.reads].count("GET /networks") == 1
+
+
+def test_routers_of_all_projects() -> None:
+    """A check of the isolation of tenants needs all routers."""
+    ports = {"ports": [ROUTER_PORT]}
+    routers = [{"routers": []}, {"routers": [router("r")]}]
+    cloud = FakeCloud({"GET /networks": DATA, "GET /ports": ports, "GET /routers": routers})
+    assert [raw["name"] for raw in fetch_all_projects(cloud)["router"]] == ["r"]
 
 
 def test_an_impossible_read_is_an_error_and_a_confirmed_doubt_is_none() -> None:
