@@ -127,6 +127,7 @@ options:
     default: present
 seealso:
   - module: openipu.pod.openstack_pod_project
+  - module: openstack.cloud.image_info
 """
 
 EXAMPLES = r"""
@@ -170,7 +171,9 @@ volume_types:
   type: dict
   returned: when O(volume_types) is set
 ids:
-  description: IDs by kind and name, such as C(ids.images). Check mode has no IDs of new objects. Objects without an ID have no entry.
+  description:
+    - IDs by kind and name, such as C(ids.images). Check mode has no IDs of new objects. Objects without an ID have no entry.
+    - The result has no other fields of the objects. M(openstack.cloud.image_info) and M(openstack.cloud.compute_flavor_info) return them.
   type: dict
   returned: always
   sample: {images: {poplar-ubuntu20.04: 5f0b...}}

@@ -53,6 +53,7 @@ options:
     choices: [address_scopes, subnet_pools, networks, subnets, security_groups, ports, routers, shares]
     default: []
 seealso:
+  - module: openipu.pod.openstack_pod_network_info
   - module: openstack.cloud.port
 """
 
@@ -132,7 +133,10 @@ address_scopes:
   type: dict
   returned: when O(config) has address scopes
 ids:
-  description: IDs by kind and name, such as C(ids.networks). Check mode has no IDs of new objects. Objects without an ID have no entry.
+  description:
+    - IDs by kind and name, such as C(ids.networks). Check mode has no IDs of new objects. Objects without an ID have no entry.
+    - The result has no other fields of the objects, because a POD can have thousands of ports. M(openipu.pod.openstack_pod_network_info) returns
+      all objects of the POD in the format of O(config), with their IDs.
   type: dict
   returned: always
   sample: {networks: {pod64-data: 5f0b...}}

@@ -118,6 +118,7 @@ options:
     default: present
 seealso:
   - module: openipu.pod.openstack_pod_network
+  - module: openstack.cloud.project_info
 """
 
 EXAMPLES = r"""
@@ -164,7 +165,9 @@ key_pairs:
   type: dict
   returned: always
 ids:
-  description: IDs by kind and name, such as C(ids.projects). Check mode has no IDs of new objects. Objects without an ID have no entry.
+  description:
+    - IDs by kind and name, such as C(ids.projects). Check mode has no IDs of new objects. Objects without an ID have no entry.
+    - The result has no other fields of the objects. M(openstack.cloud.project_info) and M(openstack.cloud.identity_user_info) return them by ID.
   type: dict
   returned: always
   sample: {projects: {research: 5f0b...}}

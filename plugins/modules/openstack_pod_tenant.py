@@ -96,7 +96,9 @@ other_pods:
   returned: always
   sample: [vpod2]
 ids:
-  description: ID of the project as C(ids.projects), by the name in O(project). Empty for a project that does not exist.
+  description:
+    - ID of the project as C(ids.projects), by the name in O(project). Empty for a project that does not exist.
+    - M(openstack.cloud.project_info) returns the project with its tags.
   type: dict
   returned: always
   sample: {projects: {tenant-a: 5f0b...}}
