@@ -256,6 +256,7 @@ SUITES = (
             *JOBS,
             *PAGES,
             "docs/tutorials/openstack.md",
+            "docs/how-to/openstack.md",
             "requirements/openstack.txt",
             "requirements/ironic.txt",
             "requirements/redfish.txt",

@@ -263,9 +263,8 @@ def _explained(error: CloudError) -> CloudError:
     if error.kind != _ADDRESS_IN_USE:
         return error
     return RejectedError(
-        "%s If no port has this address, a killed Neutron left the record. Remove the subnet if it has no other ports, "
-        "and run the task again. Otherwise delete the record from the table ipamallocations of Neutron."
-        % error.message,
+        "%s If no port has this address, a killed Neutron left its record. Delete the record from the table "
+        "ipamallocations of Neutron, or remove the subnet with all its ports. Then run the task again." % error.message,
         error.status,
         error.kind,
     )

@@ -50,7 +50,7 @@ def test_orphaned_addresses_are_explained_and_few() -> None:
     ports = [{"name": f"m{n}", "network": "data", "addresses": [f"10.5.0.{n}"]} for n in range(1, 41)]
     used = RejectedError("Neutron returned an error: IP address used.", 409, "IpAddressAlreadyAllocated")
     cloud = FakeCloud({**NETWORKS, "POST /ports": used})
-    with pytest.raises(TaskError, match="a killed Neutron left the record") as failed:
+    with pytest.raises(TaskError, match="a killed Neutron left its record") as failed:
         run(OPENSTACK_POD_NETWORK, cloud, pod="pod", config={"ports": ports})
     assert failed.value.result["ports"]["created"] == []
     sizes = [len(body["ports"]) for key, body in cloud.writes if key == "POST /ports"]
