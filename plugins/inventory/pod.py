@@ -140,6 +140,9 @@ extends_documentation_fragment:
   - ansible.builtin.inventory_cache
 notes:
   - A cached inventory is used until one of the files changes, or another release of the collection is installed.
+  - By default, Ansible warns about a file with mistakes, and continues without its hosts. With C(any_unparsed_is_failed = true)
+    in the section C(inventory) of C(ansible.cfg), the program ends with one message. To also get this message for files that are not
+    YAML, list C(openipu.pod.pod) as the first of C(enable_plugins) in that section.
   - With a folder as inventory, exclude C(machines.csv) with C(ignore_extensions) in the section
     C(inventory) of C(ansible.cfg), or use the path of C(pod.yml).
 """
@@ -176,7 +179,7 @@ import hashlib
 import typing as t
 from pathlib import Path
 
-from ansible.errors import AnsibleError, AnsibleParserError
+from ansible.errors import AnsibleError
 from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructable
 from ansible.utils.unsafe_proxy import wrap_var
 
@@ -189,6 +192,7 @@ from ansible_collections.openipu.pod.plugins.module_utils.pod.spec import HOST_R
 from ansible_collections.openipu.pod.plugins.module_utils.pod.switch_config import switch_config
 from ansible_collections.openipu.pod.plugins.plugin_utils import pod_data
 from ansible_collections.openipu.pod.plugins.plugin_utils.pod_names import PodNames
+from ansible_collections.openipu.pod.plugins.plugin_utils.rejected_inventory import check_text, explained, rejection
 
 try:
     from ansible.template import trust_as_template
@@ -221,16 +225,12 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         try:
             data = self._data(path, cache)
         except PodError as error:
-            raise AnsibleParserError("%s (%s)" % (error, error.error_code)) from None
+            raise rejection("%s (%s)" % (error, error.error_code)) from None
         self._populate(data)
 
     def _data(self, path: str, cache: bool) -> dict[str, t.Any]:
         """Return the inventory data from the cache or from the files. Raises PodError."""
-        try:
-            self._read_config_data(path)
-        except AnsibleError:
-            load(path)  # raises the error with its line
-            raise
+        self._read_settings(path)
         if not self.get_option("cache"):
             return _describe(load(path))
         files = [path, relative_to(path, self.get_option("machines")), *_release_files()]
@@ -242,6 +242,14 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             pass
         self._cache[key] = data = _describe(load(path))
         return data
+
+    def _read_settings(self, path: str) -> None:
+        """Set the options from the file. Raises PodError, or AnsibleError for a file of another plugin."""
+        check_text(path)
+        try:
+            self._read_config_data(path)
+        except AnsibleError as error:
+            raise explained(path, self.NAME, error) from None
 
     def _populate(self, data: dict[str, t.Any]) -> None:
         pod_data.remember(data["pod_file"], data["pod"])

@@ -33,6 +33,7 @@ retry_files_enabled = false
 pipelining = true
 
 [inventory]
+enable_plugins = openipu.pod.pod, auto, host_list, script, yaml
 any_unparsed_is_failed = true
 """
 
