@@ -11,9 +11,10 @@ import click
 from openipu.shared.vipu.cluster_test.table import FLAGS
 from openipu.vipu.cli import cluster_test_output
 from openipu.vipu.cli.grammar import Id, command
-from openipu.vipu.cli.session import Session, VipuCommandError
+from openipu.vipu.cli.session import PROGRESS_SECONDS, Progress, Session, VipuCommandError
 
-WAIT = 20_000  # milliseconds that one call waits for progress
+_WAIT = PROGRESS_SECONDS * 1000  # milliseconds that one call waits for the next result
+_CALL_SECONDS = 40.0  # for such a call
 _HELP = {
     "Sync-Link": "Sync-Link cables.",
     "Cabling": "IPU-Link and GW-Link cables, by their serial ids.",
@@ -75,14 +76,28 @@ def test_cluster(session: Session, /, id: str | None, start: bool, status: bool,
             session.succeed(run_id=run.run_id)
         return
     try:
-        while run.state == admin.ClusterTestRun.RUNNING:
-            progress = admin.GetClusterTestRequest(
-                run_id=run.run_id, known_results=len(run.results), wait_milliseconds=WAIT
-            )
-            run = session.call("admin", "GetClusterTest", progress, timeout=2 * WAIT / 1000).run
+        run = _follow(session, run)
     except KeyboardInterrupt:
         raise VipuCommandError("The test continues: use --status for its results, --stop to stop it") from None
     _show_last(session, run)
+
+
+def _follow(session: Session, run: Any) -> Any:
+    """Wait for the end of a run and return it."""
+    from openipu.shared.vipu.contract import admin
+    from openipu.shared.vipu.names import CLUSTER_TEST
+
+    progress = Progress(session)
+    while run.state == admin.ClusterTestRun.RUNNING:
+        request = admin.GetClusterTestRequest(
+            run_id=run.run_id, known_results=len(run.results), wait_milliseconds=_WAIT
+        )
+        run = session.call("admin", "GetClusterTest", request, timeout=_CALL_SECONDS).run
+        if run.state == admin.ClusterTestRun.RUNNING:
+            finished = f"{len(run.results)} test{'' if len(run.results) == 1 else 's'} finished"
+            running = f", {CLUSTER_TEST.text(run.running)} is running" if run.running else ""
+            progress.note(f"the test of cluster {run.cluster.id!r} is in progress: {finished}{running}")
+    return run
 
 
 def _stop(session: Session, id: str | None) -> None:

@@ -12,7 +12,7 @@ import click
 from openipu.shared.vipu.names import GW_ROUTING, ROUTING, SYNC_TYPE
 from openipu.vipu.cli import ipuof_files, listing, output
 from openipu.vipu.cli.grammar import Count, EnumName, Id, command
-from openipu.vipu.cli.session import Session, VipuCommandError
+from openipu.vipu.cli.session import Progress, Session, VipuCommandError
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _COUNT = Count()
@@ -303,9 +303,18 @@ def _ipuof_config(session: Session, id: str, gcd: int | None = None) -> Any:
 def _wait_active(session: Session, id: str, timeout: float) -> None:
     """Wait until a partition is ACTIVE. Raises VipuCommandError after ``timeout`` seconds, or in state ERROR."""
     from openipu.shared.vipu import objects
-    from openipu.shared.vipu.client import wait_partition
+    from openipu.shared.vipu.client import settled, wait_partition
 
-    done, message = wait_partition(session.client, id, timeout)
+    progress = Progress(session)
+
+    def ended(message: Any) -> bool:
+        if settled(message):
+            return True
+        status = objects.status(message)
+        progress.note(f"partition {id!r} is {status['state']} ({status['operation']})")
+        return False
+
+    done, message = wait_partition(session.client, id, timeout, ended)
     status = objects.status(message)
     if not done:
         raise VipuCommandError(

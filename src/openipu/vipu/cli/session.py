@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
+from time import monotonic
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -15,6 +16,7 @@ from openipu.vipu.cli.settings import Settings
 if TYPE_CHECKING:
     from openipu.shared.vipu.client import Client
 
+PROGRESS_SECONDS = 5  # between two notes of a command that waits
 
 # Messages of client and controller name the options of Ansible modules.
 _OPTIONS = re.compile(
@@ -119,3 +121,23 @@ class Session:
     @property
     def _json_subject(self) -> dict[str, Any]:
         return {"command": f"{self._verb} {self._noun}", "id": self._id}
+
+
+class Progress:
+    """Notes of a command that waits, on standard error: standard output stays as scripts expect it.
+
+    The first one appears after PROGRESS_SECONDS. With JSON output, there are none.
+    """
+
+    def __init__(self, session: Session) -> None:
+        """Start to count the time."""
+        self._silent = session.json
+        self._started = self._last = monotonic()
+
+    def note(self, text: str) -> None:
+        """Print a text with the elapsed time, unless the last one was printed a moment ago."""
+        now = monotonic()
+        if self._silent or now - self._last < PROGRESS_SECONDS:
+            return
+        self._last = now
+        click.echo(f"Note: {text} ({now - self._started:.0f} s).", err=True)
