@@ -201,8 +201,10 @@ class Report:
         if parts := self.not_rehearsed():
             yield "\nNot rehearsed"
             yield from (f"  {part}" for part in parts)
-        yield f"\nConnections outside loopback: {len(self.connections)}. Duration: {self.seconds:.0f} s."
+        count = len(self.connections)
+        yield f"\nConnections outside loopback: {count} (counted: Python code, without gRPC and other programs)."
         yield from (f"  {line}" for line in self.connections)
+        yield f"Duration: {self.seconds:.0f} s."
 
     def _with_warnings(self) -> str:
         number = len(self.warnings())
