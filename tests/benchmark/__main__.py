@@ -12,7 +12,7 @@ from importlib import metadata
 
 import click
 
-from . import cluster_tests, collection, controller, fleet, inventory, racks, report, switches
+from . import cluster_tests, collection, controller, fleet, inventory, racks, rehearsal, report, switches
 from .lab import Lab
 from .measure import Table
 from .switch_lab import SwitchLab
@@ -80,6 +80,7 @@ _GROUPS: dict[str, Callable[[Table, int], None]] = {
     "switches": _switches,
     "many-switches": _many_switches,
     "racks": racks.bench_racks,
+    "rehearsal": lambda table, rounds: rehearsal.bench_rehearsal(table, min(rounds, 3)),
 }
 
 

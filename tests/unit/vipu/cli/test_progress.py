@@ -31,7 +31,7 @@ class FakeSession:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let three seconds pass between two readings of the clock."""
+    """Advance the clock by three seconds with each reading."""
     monkeypatch.setattr(session, "monotonic", itertools.count(0, 3).__next__)
 
 
