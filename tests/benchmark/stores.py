@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Speed of the writer of records on SQLite and on three nodes of etcd, beside raw etcd, in the same run.
+"""Speed of records and of the API on SQLite and on three nodes of etcd, beside raw etcd, in the same run.
 
 Run it with ``python -m tests.benchmark.stores``. It needs etcd-server.
 """
@@ -12,11 +12,15 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import grpc
 from aetcd import rpc
+from tabulate import tabulate
 
 from openipu.process import log
+from openipu.shared.vipu.contract import admin, virmgrpc
 from openipu.vipu.domain import rules
 from openipu.vipu.domain.context import Context
 from openipu.vipu.domain.model import Agent, Kind, Put
@@ -26,11 +30,16 @@ from openipu.vipu.storage.etcd import content, keys
 from openipu.vipu.storage.etcd.client import EtcdClient
 from openipu.vipu.storage.store import Store
 from openipu.vipu.storage.writer import RecordWriter
+from tests.benchmark.controller import partition, send_all
+from tests.benchmark.lab import Lab, wait_until
+from tests.benchmark.measure import Table, Target
 from tests.ha.etcd_nodes import EtcdCluster
 from tests.ha.replica import Replica
 from tests.unit.vipu.domain.rules_support import pod
 
 CALLERS, SECONDS, ROUNDS = 64, 3.0, 3
+PODS, CREATES = 64, 2048  # of the controllers
+THIRD = Target("≥ 1/3", 1 / 3, at_least=True)
 _VALUE = b"x" * 400  # a record of a partition
 
 
@@ -97,51 +106,151 @@ def raw_transaction(count: int, caller: int = 0) -> object:
     return rpc.TxnRequest(compare=[guard], success=puts)
 
 
-def show(name: str, value: str) -> None:
-    """Print a figure with the load of the machine."""
-    print(f"{name:58} {value:>14}   load {os.getloadavg()[0]:.1f}", flush=True)
+class Samples:
+    """Results of several rounds, each with the load of the machine."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, list[float]] = {}
+        self._loads: list[float] = []
+
+    def add(self, name: str, value: float) -> float:
+        """Print and return a result."""
+        load = os.getloadavg()[0]
+        print(f"{name:58} {value:>10,.3f}   load {load:.1f}", flush=True)
+        self._values.setdefault(name, []).append(value)
+        self._loads.append(load)
+        return value
+
+    def median(self, name: str) -> float:
+        """Return the median of the rounds."""
+        return statistics.median(self._values[name])
+
+    def ratio(self, name: str, peer: str) -> float:
+        """Return the median of the ratios to a peer of the same round."""
+        return statistics.median(a / b for a, b in zip(self._values[name], self._values[peer], strict=True))
+
+    @property
+    def load(self) -> str:
+        """Lowest and highest load."""
+        return f"{min(self._loads):.1f} to {max(self._loads):.1f}"
+
+
+@dataclass
+class LoadTable(Table):
+    """Table with the load of the machine during each measurement."""
+
+    loads: list[str] = field(default_factory=list)
+
+    def compare(self, samples: Samples, name: str, own: str, peer: str, target: Target, unit: str = "/s") -> None:
+        """Append the ratio of two results."""
+        ratio = samples.ratio(own, peer)
+        factor, form = (1, ",.0f") if unit == "/s" else (1000, ".0f")
+        values = [f"{samples.median(each) * factor:{form}}{unit}" for each in (own, peer)]
+        self.add(name, f"{ratio:.2f} × ({values[0]})", f"{peer} {values[1]}", target, ratio)
+        self.loads.append(samples.load)
+
+    def text(self) -> str:
+        """Return the table as text."""
+        rows = [(*row, load) for row, load in zip(self.rows, self.loads, strict=True)]
+        headers = ("figure", "measured", "peer", "target", "result", "load")
+        return f"{self.title}\n\n{tabulate(rows, headers)}"
+
+
+class EtcdLab(Lab):
+    """Lab whose controller has its records in etcd."""
+
+    def __init__(self, pods: int, url: str) -> None:
+        super().__init__(pods)
+        self._url = url
+
+    def _server_options(self) -> list[str]:
+        return ["--store", self._url]
+
+    def _connect(self) -> None:
+        super()._connect()
+        wait_until(self._leads, "the controller leads")
+
+    def _leads(self) -> bool:
+        try:
+            self._admin.ListAgents(admin.ListAgentsRequest(), timeout=10)
+        except grpc.RpcError:
+            return False
+        return True
+
+
+def bench_writers(cluster: EtcdCluster, folder: Path, table: LoadTable) -> None:
+    """Measure the writer of records without the API."""
+    database = folder / "records.db"
+    initialise(database)
+    location = keys.parse(cluster.url)
+    content.initialise(location)
+    sqlite, etcd = RecordWriter(Store(database)), RecordWriter(Replica(location).lead())
+    client = EtcdClient(location)
+    samples = Samples()
+    try:
+        for writer in (sqlite, etcd):
+            writer.start()
+            fill(writer)
+        for number in range(ROUNDS):
+            for name, writer in (("SQLite", sqlite), ("etcd", etcd)):
+                samples.add(f"{name} changes", 2 * rate(create_and_remove(writer)))
+                samples.add(f"{name} batch", batch_seconds(writer, number))
+            samples.add("raw etcd records", 64 * rate(raw_group(client), 1))
+            start = time.perf_counter()
+            client.call("KV", "Txn", raw_transaction(1000), 10.0)
+            samples.add("raw etcd batch", time.perf_counter() - start)
+    finally:
+        for writer in (sqlite, etcd):
+            writer.stop()
+        client.close()
+    table.compare(samples, "creates and removals, 64 callers", "etcd changes", "SQLite changes", THIRD)
+    table.compare(samples, "same, against groups of 64 records", "etcd changes", "raw etcd records", THIRD)
+    ten = Target("≤ 10 ×", 10)
+    table.compare(samples, "1000 records in one transaction", "etcd batch", "raw etcd batch", ten, " ms")
+
+
+def bench_api(cluster: EtcdCluster, table: LoadTable) -> None:
+    """Measure a controller on each store, with calls of gRPC and agents of 1024 machines."""
+    samples = Samples()
+    url = f"{cluster.url}/api"
+    content.initialise(keys.parse(url))
+    for name, made in (("SQLite", Lab(PODS)), ("etcd", EtcdLab(PODS, url))):
+        with made as lab, lab.channel() as channel:
+            user, administrator = virmgrpc.stub(channel, "UserService"), admin.stub(channel, "AdminService")
+            agents = [admin.AgentSpec(id=m.agent_id, host=m.host, port=m.port) for m in lab.machines[:1000]]
+            requests = [partition(f"s{number}", f"a{number % PODS}") for number in range(CREATES)]
+            for _ in range(ROUNDS):
+                lab.clear()
+                lab.wait_idle()
+                start = time.perf_counter()
+                reply = administrator.Apply(admin.ApplyRequest(agents=agents))
+                samples.add(f"{name} Apply", time.perf_counter() - start)
+                if not reply.applied:
+                    raise RuntimeError(str(reply.results[0]))
+                lab.clear()
+                lab.apply_pods(PODS)
+                lab.wait_agents_up()
+                lab.wait_idle()
+                samples.add(f"{name} CreatePartition", CREATES / send_all(user.CreatePartition, requests))
+    table.compare(samples, "CreatePartition, 64 in flight", "etcd CreatePartition", "SQLite CreatePartition", THIRD)
+    three = Target("≤ 3 ×", 3)
+    table.compare(samples, "Apply of 1000 agents in one batch", "etcd Apply", "SQLite Apply", three, " ms")
 
 
 def main() -> None:
-    """Print all figures, ``ROUNDS`` times."""
+    """Measure and print a table of figures. Missed targets are reported, and the exit status is 0."""
     log.configure("text", "warning")
+    table = LoadTable(f"Records in etcd, {len(os.sched_getaffinity(0))} cores: medians of {ROUNDS} rounds")
     with tempfile.TemporaryDirectory() as folder:
         cluster = EtcdCluster(Path(folder) / "etcd", 3, "--max-txn-ops", "2000")
-        database = Path(folder) / "records.db"
-        initialise(database)
-        location = keys.parse(cluster.url)
-        content.initialise(location)
-        sqlite, etcd = RecordWriter(Store(database)), RecordWriter(Replica(location).lead())
-        client = EtcdClient(location)
-        ratios = []
         try:
-            for writer in (sqlite, etcd):
-                writer.start()
-                fill(writer)
-            for number in range(ROUNDS):
-                on_sqlite = 2 * rate(create_and_remove(sqlite))
-                show("SQLite: durable creates and removals/s, 64 callers", f"{on_sqlite:.0f}")
-                on_etcd = 2 * rate(create_and_remove(etcd))
-                show("etcd: durable creates and removals/s, 64 callers", f"{on_etcd:.0f}")
-                raw = 64 * rate(raw_group(client), 1)
-                show("raw etcd: records/s in groups of 64, 1 in flight", f"{raw:.0f}")
-                show("SQLite: 1,000 records in a transaction", f"{batch_seconds(sqlite, number) * 1000:.0f} ms")
-                batch = batch_seconds(etcd, number)
-                show("etcd: 1,000 records in a transaction", f"{batch * 1000:.0f} ms")
-                start = time.perf_counter()
-                client.call("KV", "Txn", raw_transaction(1000), 10.0)
-                single = time.perf_counter() - start
-                show("raw etcd: 1,000 records in a transaction", f"{single * 1000:.0f} ms")
-                ratios.append((on_etcd / on_sqlite, on_etcd / raw, batch / single))
+            bench_writers(cluster, Path(folder), table)
+            bench_api(cluster, table)
         finally:
-            for writer in (sqlite, etcd):
-                writer.stop()
-            client.close()
             cluster.stop()
-    for name, values in zip(
-        ("etcd / SQLite", "etcd / raw etcd", "batch / raw batch"), zip(*ratios, strict=True), strict=True
-    ):
-        show(f"median of {name}", f"{statistics.median(values):.2f}")
+            print(table.text())
+    missed = "; ".join(table.missed)
+    print(f"\nMissed targets: {missed}." if missed else "\nAll targets are met.")
 
 
 if __name__ == "__main__":
