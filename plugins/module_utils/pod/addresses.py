@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from . import model, spec
-from .mistakes import ConsequenceError, Mistakes, PodError
+from .mistakes import ConsequenceError, LeftOut, Mistakes, PodError
 from .source import Block
 
 try:
@@ -48,66 +48,86 @@ class UniqueValues:
 class Plan:
     """The networks of a POD, with all assigned names, addresses and MACs."""
 
-    def __init__(self, top: Block) -> None:
-        """Read the key ``networks``. Raises PodError."""
+    def __init__(self, top: Block, mistakes: Mistakes, left_out: LeftOut) -> None:
+        """Read the key ``networks``, and record its mistakes. Raises PodError without a library."""
         if not HAS_NETADDR:
             raise top.error("cannot be read without the Python library netaddr: install netaddr")
         self.networks: dict[str, model.Network] = {}
+        self._mistakes = mistakes
+        self._left_out = left_out
         self._subnets: dict[str, t.Any] = {}
         self._too_small: set[str] = set()  # networks with too small a subnet, each reported once
         self._addresses = UniqueValues("address")
         self._macs = UniqueValues("MAC")
         self._names = UniqueValues("name")
-        blocks = spec.POD.child(top, "networks")
-        mistakes = Mistakes()
-        for name, vlan in model.VLANS.items():
-            with mistakes.collect():
-                block = spec.NETWORKS.child(blocks, name, "network '%s'" % name)
-                self._add(name, block, vlan)
-                self._compare(name, block)
-        mistakes.check()
+        networks = spec.POD.child(top, "networks", mistakes)
+        blocks = {name: spec.NETWORKS.child(networks, name, mistakes, "network '%s'" % name) for name in model.VLANS}
+        known = {name for name in blocks if name not in networks.invalid and "networks" not in top.invalid}
+        left_out.vlans.update(name for name in blocks if name not in known or "vlan" in blocks[name].invalid)
+        left_out.subnets.update(name for name in blocks if name not in known or "subnet" in blocks[name].invalid)
+        for name, block in blocks.items():
+            if name not in left_out.subnets:
+                before = len(mistakes)
+                with mistakes.collect():
+                    self._add_subnet(name, block)
+                if len(mistakes) > before:
+                    left_out.subnets.add(name)
+            vlan = model.VLANS[name] if block.get("vlan") is None else block["vlan"]
+            self.networks[name] = model.Network(name, vlan, str(self._subnets[name]) if name in self._subnets else None)
+        vlans = [name for name in blocks if name not in left_out.vlans]
+        for position, name in enumerate(vlans):
+            self._compare_vlans(name, vlans[:position], blocks)
+        for position, name in enumerate(self._subnets):
+            self._compare_subnets(name, list(self._subnets)[:position], blocks[name])
 
-    def _compare(self, name: str, block: Block) -> None:
-        """Reject a network that shares its VLAN or addresses with an earlier one. BMC and GW may share a VLAN."""
-        network = self.networks[name]
-        for other in self.networks.values():
-            if other is network:
-                continue
-            same_switch = model.SWITCHES[name] == model.SWITCHES[other.name]
-            if {name, other.name} == {model.BMC, model.GW} and network.vlan == other.vlan:
-                continue
-            if same_switch and network.vlan == other.vlan:
-                message = "networks '%s' and '%s' share VLAN %d: use different VLANs"
-                raise block.error(message % (other.name, name, network.vlan), "vlan")
-            if name in self._subnets and other.name in self._subnets and self._overlap(name, other.name):
-                message = "subnets %s of network '%s' and %s of network '%s' overlap: use separate ones"
-                raise block.error(message % (other.subnet, other.name, network.subnet, name), "subnet")
+    def _compare_vlans(self, name: str, earlier: list[str], blocks: dict[str, Block]) -> None:
+        """Record a network that shares its VLAN with earlier ones. In the reference design, BMC and GW share one."""
+        vlan = self.networks[name].vlan
+        others = [other for other in earlier if self.networks[other].vlan == vlan and not self._may_share(name, other)]
+        if others:
+            self._left_out.vlans.add(name)
+            message = "networks %s and '%s' share VLAN %d: use different VLANs"
+            # A default VLAN has no line of its own.
+            block = next((blocks[each] for each in (name, *others) if "vlan" in blocks[each].lines), blocks[name])
+            names = ", ".join("'%s'" % other for other in others)
+            self._mistakes.add(block.error(message % (names, name, vlan), "vlan"))
 
-    def _overlap(self, first: str, second: str) -> bool:
-        return self._subnets[first] in self._subnets[second] or self._subnets[second] in self._subnets[first]
+    def _compare_subnets(self, name: str, earlier: list[str], block: Block) -> None:
+        """Record a network whose subnet overlaps with those of earlier ones. On one VLAN, BMC and GW may share one."""
+        subnet = self._subnets[name]
+        others = [
+            other
+            for other in earlier
+            if (self._subnets[other] in subnet or subnet in self._subnets[other])
+            and not (self._may_share(name, other) and self.networks[name].vlan == self.networks[other].vlan)
+        ]
+        if others:
+            self._left_out.subnets.update((name, *others))
+            message = "subnet %s of network '%s' overlaps with %s: use separate subnets"
+            names = " and ".join("%s of network '%s'" % (self._subnets[other], other) for other in others)
+            self._mistakes.add(block.error(message % (subnet, name, names), "subnet"))
 
-    def _add(self, name: str, block: Block, vlan: int) -> None:
-        vlan = vlan if block.get("vlan") is None else block["vlan"]
-        if not spec.in_range(vlan, spec.VLAN_NUMBERS):
-            message = "invalid VLAN %d of network '%s': use %d to %d"
-            raise block.error(message % (vlan, name, *spec.VLAN_NUMBERS), "vlan")
+    @staticmethod
+    def _may_share(first: str, second: str) -> bool:
+        return {first, second} == {model.BMC, model.GW}
+
+    def _add_subnet(self, name: str, block: Block) -> None:
         text = block.get("subnet") or model.SUBNETS.get(name)
-        if text:
-            try:
-                subnet = netaddr.IPNetwork(text)
-            except (netaddr.AddrFormatError, ValueError):
-                raise self._bad_subnet(block, name, text) from None
-            if subnet.version != 4:
-                message = "subnet '%s' of network '%s' is an IPv6 subnet, and a POD has IPv4 addresses: use the form "
-                raise block.error((message + "10.1.0.0/16") % (text, name), "subnet")
-            if "/" not in text:
-                raise self._bad_subnet(block, name, text)
-            if subnet.ip != subnet.network:
-                message = "subnet %s of network '%s' has host bits set: did you mean %s?"
-                raise block.error(message % (text, name, subnet.cidr), "subnet")
-            self._subnets[name] = subnet
-            text = str(subnet)
-        self.networks[name] = model.Network(name, vlan, text)
+        if not text:
+            return
+        try:
+            subnet = netaddr.IPNetwork(text)
+        except (netaddr.AddrFormatError, ValueError):
+            raise self._bad_subnet(block, name, text) from None
+        if subnet.version != 4:
+            message = "subnet '%s' of network '%s' is an IPv6 subnet, and a POD has IPv4 addresses: use the form "
+            raise block.error((message + "10.1.0.0/16") % (text, name), "subnet")
+        if "/" not in text:
+            raise self._bad_subnet(block, name, text)
+        if subnet.ip != subnet.network:
+            message = "subnet %s of network '%s' has host bits set: did you mean %s?"
+            raise block.error(message % (text, name, subnet.cidr), "subnet")
+        self._subnets[name] = subnet
 
     @staticmethod
     def _bad_subnet(block: Block, name: str, text: str) -> PodError:
@@ -119,38 +139,44 @@ class Plan:
         owner: str,
         name: str,
         networks: tuple[str, ...],
-        rack: int,
+        rack: int | None,
         unit: int | None,
         keys: tuple[str, str],
     ) -> model.Interface:
-        """Return an interface with the address and MAC of ``keys`` in ``block``.
+        """Return an interface with the address and MAC of ``keys`` in ``block``. Record their mistakes.
 
         Without an address, the rule assigns one: the first address of the subnet, plus 256 × ``rack`` when the
-        subnet is larger than /24, plus ``unit``. With ``unit`` None, no address is assigned.
+        subnet is larger than /24, plus ``unit``. With ``rack`` or ``unit`` None, no address is assigned.
         """
         address_key, mac_key = keys
-        network = networks[0]
-        subnet = self._subnets.get(network)
-        address = block.get(address_key)
         label = "%s of '%s'" % (name, owner)
-        if address:
-            value = self._address(block, address_key, address, label)
+        address = mac = None
+        with self._mistakes.collect():
+            address = self._interface_address(block, address_key, networks[0], label, rack, unit)
+        if block.get(mac_key):
+            with self._mistakes.collect():
+                mac = self._mac(block, mac_key, block[mac_key], label)
+        return model.Interface(name, networks, address, mac)
+
+    def _interface_address(
+        self, block: Block, key: str, network: str, label: str, rack: int | None, unit: int | None
+    ) -> str | None:
+        subnet, uncertain = self._subnets.get(network), network in self._left_out.subnets
+        address = None
+        if block.get(key):
+            value = self._address(block, key, block[key], label)
             if subnet is None:
-                raise block.error(
-                    "network '%s' has no subnet for address %s: set its subnet" % (network, value), address_key
-                )
+                message = "network '%s' has no subnet for address %s: set its subnet"
+                raise block.error(message % (network, value), key).unless(uncertain)
             if value not in subnet or (subnet.size > 2 and int(value) in (subnet.first, subnet.last)):
                 message = "address %s (%s) is outside subnet %s of network '%s': correct one of them"
-                raise block.error(message % (value, label, subnet, network), address_key)
+                raise block.error(message % (value, label, subnet, network), key).unless(uncertain)
             address = str(value)
-        elif subnet is not None and unit is not None:
+        elif subnet is not None and unit is not None and rack is not None and key not in block.invalid:
             address = self._assigned_address(block, subnet, network, rack, unit, label)
-        if address:
-            self._addresses.take(address, label, block.error("", address_key))
-        mac = block.get(mac_key)
-        if mac:
-            mac = self._mac(block, mac_key, mac, label)
-        return model.Interface(name, networks, address, mac)
+        if address and not uncertain:
+            self._addresses.take(address, label, block.error("", key))
+        return address
 
     def _assigned_address(self, block: Block, subnet: t.Any, network: str, rack: int, unit: int, label: str) -> str:
         offset = unit if subnet.size <= 256 else 256 * rack + unit

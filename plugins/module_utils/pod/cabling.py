@@ -16,20 +16,19 @@ That of the 1GbE switch:
 * from 37: management ports of the data switches
 * from 41: management ports of the PDUs
 
+Units 17 to 32 use the same ports of the second 100GbE and the second 1GbE switch of the rack.
 The reference design defines the uplinks; the other ports are chosen here.
 ``cables`` in pod.yml replaces any part of the map.
 """
 
 from __future__ import annotations
 
-import typing as t
-
 from . import model, spec
 from .addresses import UniqueValues
-from .mistakes import Mistakes, PodError
+from .devices import Devices
+from .mistakes import LeftOut, Mistakes, PodError
 from .source import Block, unknown
 
-SWITCH_MODELS = {model.DATA: "DCS-7060CX-32S-F", model.MANAGEMENT: "DCS-7010T-48-F"}
 _PORTS = {
     "DCS-7060CX-32S-F": frozenset(
         ["Ethernet%d/%d" % (port, lane) for port in range(1, 33) for lane in range(1, 5)]
@@ -37,12 +36,14 @@ _PORTS = {
     ),
     "DCS-7010T-48-F": frozenset(["Ethernet%d" % port for port in range(1, 53)] + ["Management1"]),
 }
-_MACHINES = 16  # in the reference port map
-_SERVERS = 4
+_SERVERS = 4  # in the reference port map
 _DATA_SWITCHES = 4
 _PDUS = 8
 
 _BOND = ("data1", "data2")  # the members of the bond of a server
+
+_Cabled = model.Machine | model.Server | model.Switch | model.Pdu
+_LABELS = {model.Machine: "machine", model.Server: "server", model.Switch: "switch", model.Pdu: "PDU"}
 
 Connectors = dict[str, tuple[str, ...]]  # networks by connector of a device
 
@@ -65,86 +66,170 @@ def connectors(device: model.Device) -> Connectors:
 def reference(rack: model.Rack) -> dict[tuple[str, str], tuple[str, str]]:
     """Return (device, connector) to (switch, port) for all cables of the reference port map."""
     places: dict[tuple[str, str], tuple[str, str]] = {}
-    first = {switch.kind: switch.name for switch in reversed(rack.switches)}
-    data, management = first.get(model.DATA), first.get(model.MANAGEMENT)
-    machines = [machine for machine in rack.machines if machine.unit <= _MACHINES]
-    if data:
-        for machine in machines:
-            places[machine.name, "rnic"] = (data, "Ethernet%d/1" % (8 + machine.unit))
+    tors, managers = (
+        [switch.name for switch in rack.switches if switch.kind == kind] for kind in (model.DATA, model.MANAGEMENT)
+    )
+    if tors:
+        for machine in rack.machines:
+            switch, position = divmod(machine.unit - 1, model.MACHINES_PER_SWITCH)
+            if switch < len(tors):
+                places[machine.name, "rnic"] = (tors[switch], "Ethernet%d/1" % (9 + position))
         for index, server in enumerate(rack.servers[:_SERVERS]):
             for number in (1, 2):
-                places[server.name, "data%d" % number] = (data, "Ethernet%d/1" % (24 + 2 * index + number))
-    if management:
-        for machine in machines:
-            places[machine.name, "mgmt"] = (management, "Ethernet%d" % machine.unit)
+                places[server.name, "data%d" % number] = (tors[0], "Ethernet%d/1" % (24 + 2 * index + number))
+    if managers:
+        for machine in rack.machines:
+            switch, position = divmod(machine.unit - 1, model.MACHINES_PER_SWITCH)
+            if switch < len(managers):
+                places[machine.name, "mgmt"] = (managers[switch], "Ethernet%d" % (1 + position))
         for index, server in enumerate(rack.servers[:_SERVERS]):
             for number, connector in enumerate(("p1", "p2", "idrac"), 17 + 3 * index):
-                places[server.name, connector] = (management, "Ethernet%d" % number)
-        tors = [switch for switch in rack.switches if switch.kind == model.DATA]
-        for port, switch in enumerate(tors[:_DATA_SWITCHES], 37):
-            places[switch.name, "management"] = (management, "Ethernet%d" % port)
+                places[server.name, connector] = (managers[0], "Ethernet%d" % number)
+        for port, tor in enumerate(tors[:_DATA_SWITCHES], 37):
+            places[tor, "management"] = (managers[0], "Ethernet%d" % port)
         for port, pdu in enumerate(rack.pdus[:_PDUS], 41):
-            places[pdu.name, "management"] = (management, "Ethernet%d" % port)
+            places[pdu.name, "management"] = (managers[0], "Ethernet%d" % port)
     return places
 
 
-def cables(
-    racks: t.Sequence[tuple[model.Rack, Block]], networks: dict[str, model.Network], mistakes: Mistakes
-) -> tuple[model.Cable, ...]:
+def cables(devices: Devices, mistakes: Mistakes, left_out: LeftOut) -> tuple[model.Cable, ...]:
     """Return all cables: the reference port map, overridden by ``cables`` of each rack. Record mistakes."""
-    devices: dict[str, model.Device] = {}
-    for rack, _block in racks:
-        for group in (rack.machines, rack.servers, rack.switches, rack.pdus):
-            devices.update((device.name, device) for device in group)
-    result: list[model.Cable] = []
-    ports, ends = UniqueValues("port"), UniqueValues("cable end")
+    return _Cabling(devices, mistakes, left_out).cables()
 
-    def plug(cable: model.Cable, place: PodError) -> None:
-        ports.take("%s of %s" % (cable.port, cable.switch), "%s of %s" % (cable.connector, cable.device), place)
-        result.append(cable)
 
-    for rack, block in racks:
-        explicit = set()
-        for row, owner in zip(block.get("switches") or (), rack.switches, strict=True):
+class _Cabling:
+    """Reader of the cables of one POD."""
+
+    def __init__(self, devices: Devices, mistakes: Mistakes, left_out: LeftOut) -> None:
+        self._racks = list(zip(devices.racks, devices.blocks, strict=True))
+        self._networks = devices.plan.networks
+        self._rows = devices.rows
+        self._devices: dict[str, model.Device] = {
+            device.name: device for rack in devices.racks for device in _devices(rack)
+        }
+        self._mistakes = mistakes
+        self._left_out = left_out
+        self._ports, self._ends = UniqueValues("port"), UniqueValues("cable end")
+        self._found: list[model.Cable] = []
+        self._explicit: set[tuple[str, str]] = set()  # devices with connectors
+        self._doubtful: set[str] = set()  # devices whose cables have mistakes
+
+    def cables(self) -> tuple[model.Cable, ...]:
+        """Return the cables of all racks."""
+        for rack, block in self._racks:
+            self._read(rack, block)
+        if any(rack.switches for rack, _block in self._racks):
+            cabled: dict[str, list[model.Cable]] = {}
+            for cable in self._found:
+                cabled.setdefault(cable.device, []).append(cable)
+            for rack, _block in self._racks:
+                self._check_connectors(rack, cabled)
+        return tuple(self._found)
+
+    def _read(self, rack: model.Rack, block: Block) -> None:
+        """Add the cables of a rack."""
+        for owner in rack.switches:
+            row = self._rows[owner.name]
             for uplink in owner.uplinks:
-                with mistakes.collect():
+                with self._mistakes.collect():
                     _check_port(owner, uplink, row, "uplinks")
-                    ports.take("%s of %s" % (uplink, owner.name), "an uplink", row.error("", "uplinks"))
-        for row in spec.RACK.children(block, "cables", mistakes):
-            with mistakes.collect():
-                cable = _explicit_cable(row, devices, networks)
-                end = "%s of %s" % (cable.connector, cable.device)
-                ends.take(end, "%s of %s" % (cable.port, cable.switch), row.error("", "connector"))
-                explicit.add((cable.device, cable.connector))
-                plug(cable, row.error("", "port"))
+                    self._ports.take("%s of %s" % (uplink, owner.name), "an uplink", row.error("", "uplinks"))
+        for row in spec.RACK.children(block, "cables", self._mistakes):
+            plugged = False
+            self._explicit.add((str(row["device"]), str(row["connector"])))
+            with self._mistakes.collect():
+                if not row.invalid:
+                    self._plug(self._explicit_cable(row), row.error("", "port"))
+                    plugged = True
+            if not plugged:
+                self._doubtful.update([row["device"]] if row["device"] in self._devices else self._devices)
+        if "cables" in block.invalid:
+            self._doubtful.update(self._devices)
+        if rack.name in self._left_out.switches:
+            self._doubtful.update(device.name for device in _devices(rack))
+            return
         for (name, connector), (switch, port) in reference(rack).items():
-            if (name, connector) not in explicit:
-                vlans = _vlans(connectors(devices[name])[connector], networks)
-                with mistakes.collect():
-                    plug(model.Cable(switch, port, name, connector, vlans), block.error("", "cables"))
-    cabled = {cable.device for cable in result}
-    for rack, block in racks:
-        for row, server in zip(block.get("servers") or (), rack.servers, strict=True):
-            if rack.switches and server.name not in cabled:
-                message = "server '%s' has no cable: the reference port map has ports for %d servers. Set 'cables'"
-                mistakes.add(row.error(message % (server.name, _SERVERS), "name"))
-    return tuple(result)
+            if (name, connector) not in self._explicit:
+                vlans = _vlans(connectors(self._devices[name])[connector], self._networks)
+                plugged = False
+                with self._mistakes.collect():
+                    self._plug(model.Cable(switch, port, name, connector, vlans), block.error("", "cables"))
+                    plugged = True
+                if not plugged:
+                    self._doubtful.add(name)
 
+    def _plug(self, cable: model.Cable, place: PodError) -> None:
+        self._ports.take("%s of %s" % (cable.port, cable.switch), "%s of %s" % (cable.connector, cable.device), place)
+        self._found.append(cable)
 
-def _explicit_cable(row: Block, devices: dict[str, model.Device], networks: dict[str, model.Network]) -> model.Cable:
-    device, switch = (_device(row, key, devices) for key in ("device", "switch"))
-    if not isinstance(switch, model.Switch):
-        raise row.error("'%s' is not a switch: name a switch of the POD" % switch.name, "switch")
-    known = connectors(device)
-    if row["connector"] not in known:
-        raise row.error(unknown("connector of '%s'" % device.name, row["connector"], known), "connector")
-    _check_port(switch, row["port"], row, "port")
-    vlans = tuple(row["vlans"] or ()) or _vlans(known[row["connector"]], networks)
-    for vlan in vlans:
-        if vlan not in {network.vlan for network in networks.values()}:
-            names = ", ".join("%d (%s)" % (network.vlan, network.name) for network in networks.values())
-            raise row.error("VLAN %d belongs to no network: use one of %s" % (vlan, names), "vlans")
-    return model.Cable(switch.name, row["port"], device.name, row["connector"], vlans)
+    def _explicit_cable(self, row: Block) -> model.Cable:
+        device, switch = (self._device(row, key) for key in ("device", "switch"))
+        if not isinstance(switch, model.Switch):
+            raise row.error("'%s' is not a switch: name a switch of the POD" % switch.name, "switch")
+        known = connectors(device)
+        if row["connector"] not in known:
+            raise row.error(unknown("connector of '%s'" % device.name, row["connector"], known), "connector")
+        _check_port(switch, row["port"], row, "port")
+        vlans = tuple(row["vlans"] or ()) or _vlans(known[row["connector"]], self._networks)
+        for vlan in vlans:
+            if vlan not in {network.vlan for network in self._networks.values()}:
+                names = ", ".join("%d (%s)" % (network.vlan, network.name) for network in self._networks.values())
+                error = row.error("VLAN %d belongs to no network: use one of %s" % (vlan, names), "vlans")
+                raise error.unless(bool(self._left_out.vlans))
+        end = "%s of %s" % (row["connector"], device.name)
+        self._ends.take(end, "%s of %s" % (row["port"], switch.name), row.error("", "connector"))
+        return model.Cable(switch.name, row["port"], device.name, row["connector"], vlans)
+
+    def _device(self, row: Block, key: str) -> model.Device:
+        if row[key] not in self._devices:
+            error = row.error(unknown(key, row[key], self._devices), key)
+            raise error.unless(self._left_out.explains(row[key]))
+        return self._devices[row[key]]
+
+    def _check_connectors(self, rack: model.Rack, cabled: dict[str, list[model.Cable]]) -> None:
+        """Record managed devices of a rack without the cables that they need."""
+        kinds = {switch.kind for switch in rack.switches}
+        for device in _devices(rack):
+            missing = [] if device.name in self._doubtful else self._missing(device, cabled.get(device.name, []))
+            if not missing:
+                continue
+            networks = connectors(device)
+            absent = {model.SWITCHES[networks[connector][0]] for connector in missing} - kinds
+            reason, remedy = "the reference port map has no port for it", "set 'cables'"
+            if absent:
+                reason = "rack '%s' has no %s switch" % (rack.name, " and no ".join(sorted(absent)))
+                remedy = "add it to 'switches', or set 'cables'"
+            message = "%s '%s' has no cable for %s, because %s: %s" % (
+                _LABELS[type(device)],
+                device.name,
+                ", ".join(missing),
+                reason,
+                remedy,
+            )
+            if not isinstance(device, model.Machine):
+                message += ", or set 'managed: false'"
+            self._mistakes.add(self._rows[device.name].error(message, "name"))
+
+    def _missing(self, device: _Cabled, cables: list[model.Cable]) -> list[str]:
+        """Return the connectors without a cable that the playbooks or IPU programs use."""
+        if isinstance(device, model.Machine):
+            required = ["mgmt", "rnic"]
+        elif not device.managed or (isinstance(device, model.Switch) and device.kind == model.MANAGEMENT):
+            required = []
+        elif isinstance(device, model.Server):
+            # Any cable with the VLAN will do: p1 can be a trunk, which also carries the network of p2.
+            carried = {vlan for cable in cables if cable.connector != "idrac" for vlan in cable.vlans}
+            uses = {
+                "p1": "controller" in device.roles and model.GW,
+                "p2": model.MANAGEMENT,
+                "data1": "poplar" in device.roles and model.DATA,
+            }
+            found = [name for name, network in uses.items() if network and self._networks[network].vlan not in carried]
+            required = [*found, "idrac"] if "idrac" in device.addresses else found
+        else:
+            required = ["management"]
+        plugged = {cable.connector for cable in cables}
+        return [connector for connector in required if connector not in plugged]
 
 
 def bonded(connector: str) -> bool:
@@ -158,15 +243,13 @@ def cable_macs(device: model.Device, connector: str) -> list[str]:
     return [device.macs[name] for name in names if name in device.macs]
 
 
+def _devices(rack: model.Rack) -> tuple[_Cabled, ...]:
+    return (*rack.machines, *rack.servers, *rack.switches, *rack.pdus)
+
+
 def _check_port(switch: model.Switch, port: str, row: Block, key: str) -> None:
     if switch.model in _PORTS and port not in _PORTS[switch.model]:
         raise row.error(unknown("port of a %s" % switch.model, port, _PORTS[switch.model]), key)
-
-
-def _device(row: Block, key: str, devices: dict[str, model.Device]) -> model.Device:
-    if row[key] not in devices:
-        raise row.error(unknown(key, row[key], devices), key)
-    return devices[row[key]]
 
 
 def _vlans(names: tuple[str, ...], networks: dict[str, model.Network]) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ import typing as t
 from ..vipu.object_rules import IPUS_PER_MACHINE, is_power_of_two
 from . import model, spec
 from .addresses import UniqueValues
-from .mistakes import ConsequenceError, Mistakes
+from .mistakes import ConsequenceError, LeftOut, Mistakes
 from .source import Block, Items, unknown
 
 Object = t.TypeVar("Object")
@@ -26,7 +26,7 @@ _REFERENCED = ("cluster", "allocation")  # kinds of objects that others refer to
 class ObjectLists:
     """Reader of the four lists, each checked against the previous ones."""
 
-    def __init__(self, top: Block, racks: tuple[model.Rack, ...], mistakes: Mistakes) -> None:
+    def __init__(self, top: Block, racks: tuple[model.Rack, ...], mistakes: Mistakes, left_out: LeftOut) -> None:
         """``top`` is pod.yml. Objects with mistakes, and those that refer to them, are left out."""
         self._racks = {rack.name: rack for rack in racks}
         self._machines = {machine.name: machine for rack in racks for machine in rack.machines}
@@ -37,13 +37,16 @@ class ObjectLists:
         self._left: dict[str, int] = {}  # cluster id -> IPU-Machines in no allocation yet
         self._free: dict[str, int] = {}  # allocation id -> IPUs in no partition yet
         self._declared = {kind: {str(each.get("id")) for each in top[kind + "s"] or ()} for kind in _REFERENCED}
+        self._unnamed = {kind for kind in _REFERENCED if kind + "s" in top.invalid}
+        self._uncertain: set[str] = set()  # clusters and allocations of unknown size
+        self._left_out = left_out
         self._mistakes = mistakes
         for cluster in self._read(top, "clusters", self._cluster):
-            self.clusters[cluster.id] = cluster
-            self._left[cluster.id] = len(cluster.machines)
+            self.clusters.setdefault(cluster.id, cluster)
+            self._left.setdefault(cluster.id, len(cluster.machines))
         for allocation in self._read(top, "allocations", self._allocation):
-            self.allocations[allocation.id] = allocation
-            self._free[allocation.id] = allocation.size * IPUS_PER_MACHINE
+            self.allocations.setdefault(allocation.id, allocation)
+            self._free.setdefault(allocation.id, allocation.size * IPUS_PER_MACHINE)
         self.partitions = tuple(self._read(top, "partitions", self._partition))
         self.users = tuple(self._read(top, "users", self._user))
 
@@ -56,6 +59,10 @@ class ObjectLists:
     def allocation(self, block: Block, name: str, line: int | None = None, subject: str = "") -> model.Allocation:
         """Return an allocation that an object refers to. Raises PodError."""
         return self._find(block, "allocation", name, self.allocations, line, subject)
+
+    def uncertain(self, allocation: str) -> bool:
+        """Return whether machines of an allocation are left out."""
+        return allocation in self._uncertain
 
     def _find(
         self,
@@ -70,47 +77,65 @@ class ObjectLists:
         if name in known:
             return known[name]
         message = subject + unknown(kind, name, known)
-        if name in self._declared.get(kind, ()):
-            raise ConsequenceError(block.file, line, message)
-        raise block.error(message, kind, line)
+        doubt = name in self._declared.get(kind, ()) or kind in self._unnamed
+        if kind not in _REFERENCED:
+            doubt = self._left_out.explains(name)
+        raise block.error(message, kind, line).unless(doubt)
 
     def _id(self, block: Block, kind: str) -> str:
-        id: str = block["id"]
-        self._ids.setdefault(kind, UniqueValues(kind)).take(id, None, block.error("", "id"))
+        id: str = block["id"] or ""
+        if "id" in block.invalid:
+            self._unnamed.add(kind)
+        else:
+            with self._mistakes.collect():
+                self._ids.setdefault(kind, UniqueValues(kind)).take(id, None, block.error("", "id"))
         return id
 
     def _resolve(
         self, block: Block, key: str, kind: str, known: t.Mapping[str, t.Any]
     ) -> t.Iterator[tuple[t.Any, int | None]]:
-        """Yield the objects of a list of names, each with its line."""
-        names = block[key]
+        """Yield the objects of a list of names, each with its line. Record unknown names."""
+        names = block[key] or ()
         lines = names.lines if isinstance(names, Items) else itertools.repeat(block.lines.get(key))
         for name, line in zip(names, lines, strict=False):
-            yield self._find(block, kind, str(name), known, line or block.lines.get(key)), line
+            with self._mistakes.collect():
+                yield self._find(block, kind, str(name), known, line or block.lines.get(key)), line
 
     def _cluster(self, block: Block) -> model.Cluster:
         id = self._id(block, "cluster")
-        key = "machines" if block.get("machines") is not None else "racks"
+        key = "machines" if block.get("machines") is not None or "machines" in block.invalid else "racks"
         if key == "machines":
-            rows = list(self._resolve(block, key, "machine", self._machines))
+            found = rows = list(self._resolve(block, key, "machine", self._machines))
         else:
-            racks = self._resolve(block, key, "rack", self._racks)
-            rows = [(machine, line) for rack, line in racks for machine in rack.machines]
-        if not rows:
+            found = list(self._resolve(block, key, "rack", self._racks))
+            rows = [(machine, line) for rack, line in found for machine in rack.machines]
+        incomplete = key == "racks" and any(rack.name in self._left_out.machines for rack, _line in found)
+        if incomplete or block[key] is None or len(found) < len(block[key]):
+            self._uncertain.add(id)
+        if not rows and id not in self._uncertain:
             raise block.error("cluster '%s' has no machines: add machines to the machines file" % id, key)
+        for machine, line in rows:
+            with self._mistakes.collect():
+                self._machines_in_clusters.take(machine.name, "cluster '%s'" % id, block.error("", key, line))
         ilds = block["num_ilds"]
+        if ilds is not None and id not in self._uncertain:
+            with self._mistakes.collect():
+                self._check_domains(block, key, rows, ilds)
+        return model.Cluster(
+            id, tuple(machine for machine, _line in rows), block["topology"], ilds or 1, block["cluster_topology"]
+        )
+
+    def _check_domains(self, block: Block, key: str, rows: list[tuple[model.Machine, int | None]], ilds: int) -> None:
+        """Reject IPU-Link domains of different sizes, and those with machines that are not above each other."""
         if ilds < 1 or len(rows) % ilds:
             message = "%d machines of cluster '%s' cannot be divided evenly into %d IPU-Link domains: correct num_ilds"
-            raise block.error(message % (len(rows), id, ilds), "num_ilds")
+            raise block.error(message % (len(rows), block["id"], ilds), "num_ilds")
         for position, (machine, line) in enumerate(rows):
-            self._machines_in_clusters.take(machine.name, "cluster '%s'" % id, block.error("", key, line))
             if position % (len(rows) // ilds):
                 reason = self._placement_error(rows[position - 1][0], machine)
                 if reason:
-                    raise block.error("cluster '%s': %s" % (id, reason), key, line)
-        return model.Cluster(
-            id, tuple(machine for machine, _line in rows), block["topology"], ilds, block["cluster_topology"]
-        )
+                    doubt = machine.rack in self._left_out.machines
+                    raise block.error("cluster '%s': %s" % (block["id"], reason), key, line).unless(doubt)
 
     def _placement_error(self, lower: model.Machine, upper: model.Machine) -> str | None:
         """Return why a machine cannot follow another in an IPU-Link domain, None when it is directly above."""
@@ -130,30 +155,39 @@ class ObjectLists:
 
     def _allocation(self, block: Block) -> model.Allocation:
         id = self._id(block, "allocation")
-        cluster = self._find(block, "cluster", block["cluster"], self.clusters)
         by_size = block.get("size") is not None
         key = "size" if by_size else "machines"
+        if by_size and block["size"] < 1:
+            raise block.error("allocation '%s' has no machines: set at least one" % id, key)
+        if block["cluster"] is None:
+            raise ConsequenceError(block.file, block.line, "the cluster is unknown")
+        cluster = self._find(block, "cluster", block["cluster"], self.clusters)
         machines = () if by_size else self._allocated_machines(block, cluster)
+        if not by_size and (len(machines) < len(block[key] or ()) or block[key] is None):
+            self._uncertain.add(id)
         size = block["size"] if by_size else len(machines)
-        if size < 1:
+        if size < 1 and id not in self._uncertain:
             raise block.error("allocation '%s' has no machines: set at least one" % id, key)
         left, total = self._left[cluster.id], len(cluster.machines)
         if size > left:
             message = "allocation '%s' needs %d machines, but cluster '%s' has %d%s: reduce the allocation"
             rest = "" if left == total else " and other allocations leave %d" % left
-            raise block.error(message % (id, size, cluster.id, total, rest), key)
+            error = block.error(message % (id, size, cluster.id, total, rest), key)
+            raise error.unless(cluster.id in self._uncertain)
         self._left[cluster.id] -= size
         return model.Allocation(id, cluster.id, size, machines)
 
     def _allocated_machines(self, block: Block, cluster: model.Cluster) -> tuple[model.Machine, ...]:
         """Return the machines of an allocation: consecutive in its cluster, and in no other allocation."""
         order = {machine.name: position for position, machine in enumerate(cluster.machines)}
+        rows = list(self._resolve(block, "machines", "machine", self._machines))
+        complete = len(rows) == len(block["machines"] or ()) and cluster.id not in self._uncertain
         machines: list[model.Machine] = []
-        for machine, line in self._resolve(block, "machines", "machine", self._machines):
+        for machine, line in rows:
             message = None
-            if machine.name not in order:
+            if complete and machine.name not in order:
                 message = "machine '%s' is not in cluster '%s': remove it" % (machine.name, cluster.id)
-            elif machines and order[machine.name] != order[machines[-1].name] + 1:
+            elif complete and machines and order[machine.name] != order[machines[-1].name] + 1:
                 message = "'%s' does not follow '%s' in cluster '%s': list consecutive machines in order"
                 message %= (machine.name, machines[-1].name, cluster.id)
             if message:
@@ -167,34 +201,42 @@ class ObjectLists:
     def _partition(self, block: Block) -> model.Partition:
         id = self._id(block, "partition")
         name, size = block["allocation"], block["size"]
-        allocation = self.allocation(block, name)
-        if not is_power_of_two(size):
-            raise block.error(
-                "partition '%s': the size must be a power of two (1, 2, 4, 8, …), not %d" % (id, size), "size"
-            )
-        free, total = self._free[name], allocation.size * IPUS_PER_MACHINE
-        if size > free:
-            message = "partition '%s' needs %d IPUs, but allocation '%s' has %d%s: reduce the size"
-            rest = "" if free == total else " and other partitions leave %d" % free
-            raise block.error(message % (id, size, name, total, rest), "size")
-        self._free[name] -= size
         options = {key: block[key] for key in spec.PARTITION_OPTIONS if block.get(key) is not None}
-        if "cluster" in options and options["cluster"] != allocation.cluster:
-            message = "partition '%s': allocation '%s' is in cluster '%s': remove the option cluster"
-            raise block.error(message % (id, name, allocation.cluster), "cluster")
+        if size is not None:
+            with self._mistakes.collect():
+                self._check_size(block, id, size, options)
         if "ipus" in options:
             options["ipus"] = [dict(ipu) for ipu in spec.PARTITION.children(block, "ipus", self._mistakes)]
-            if len(block["ipus"]) != size:
-                message = "partition '%s' lists %d IPUs but has size %d: make the two numbers equal"
-                raise block.error(message % (id, len(block["ipus"]), size), "ipus")
+        if name is None:
+            raise ConsequenceError(block.file, block.line, "the allocation is unknown")
+        allocation = self.allocation(block, name)
+        if "cluster" in options and options["cluster"] != allocation.cluster:
+            message = "partition '%s': allocation '%s' is in cluster '%s': remove the option cluster"
+            self._mistakes.add(block.error(message % (id, name, allocation.cluster), "cluster"))
+        free, total = self._free[name], allocation.size * IPUS_PER_MACHINE
+        if size is not None and size > free:
+            message = "partition '%s' needs %d IPUs, but allocation '%s' has %d%s: reduce the size"
+            rest = "" if free == total else " and other partitions leave %d" % free
+            error = block.error(message % (id, size, name, total, rest), "size")
+            raise error.unless(name in self._uncertain)
+        self._free[name] -= size or 0
+        return model.Partition(id, name, size or 0, options)
+
+    @staticmethod
+    def _check_size(block: Block, id: str, size: int, options: dict[str, t.Any]) -> None:
+        """Reject a size that is not a power of two, or that does not fit to the other options."""
+        if not is_power_of_two(size):
+            message = "partition '%s': the size must be a power of two (1, 2, 4, 8, …), not %d"
+            raise block.error(message % (id, size), "size")
+        if "ipus" in options and len(options["ipus"]) != size:
+            message = "partition '%s' lists %d IPUs but has size %d: make the two numbers equal"
+            raise block.error(message % (id, len(options["ipus"]), size), "ipus")
         for key in spec.PARTITION_DIVISORS:
             if key in options and (options[key] < 1 or size % options[key]):
                 message = "partition '%s': %d IPUs cannot be divided evenly by %s %d: correct it"
                 raise block.error(message % (id, size, key, options[key]), key)
-        return model.Partition(id, name, size, options)
 
     def _user(self, block: Block) -> model.User:
         id = self._id(block, "user")
-        names = [] if block.get("allocations") is None else block["allocations"]
-        rows = list(self._resolve(block, "allocations", "allocation", self.allocations)) if names else []
-        return model.User(id, block["role"], tuple(allocation.id for allocation, _line in rows))
+        rows = list(self._resolve(block, "allocations", "allocation", self.allocations))
+        return model.User(id, block["role"] or "", tuple(allocation.id for allocation, _line in rows))

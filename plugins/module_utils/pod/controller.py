@@ -11,23 +11,26 @@ import typing as t
 
 from . import model, spec
 from .forms import WORD
+from .mistakes import LeftOut, Mistakes
 from .source import Block, Items, unknown
 
 _WITH_PORT = re.compile(r"[^:]*:\d*")
 
 
-def read(top: Block, racks: t.Sequence[model.Rack]) -> tuple[tuple[str, ...], int]:
+def read(
+    top: Block, racks: t.Sequence[model.Rack], mistakes: Mistakes, left_out: LeftOut
+) -> tuple[tuple[str, ...], int]:
     """Return hosts and port of the controller: as given, or those of a server on the management network.
 
-    Raises PodError.
+    Record mistakes of its keys. Raises PodError.
     """
     servers = {server.name: server for rack in racks for server in rack.servers}
     _check_items(top)
-    block = spec.POD.child(top, "controller")
-    number = port(block, "port")
+    block = spec.POD.child(top, "controller", mistakes)
+    doubt = bool(block.invalid) or "controller" in top.invalid
     hosts = _hosts(block)
     if hosts:
-        return hosts, number
+        return hosts, block["port"]
     name = block.get("server")
     if name is None:
         name = next((s.name for s in servers.values() if "controller" in s.roles), None)
@@ -35,21 +38,15 @@ def read(top: Block, racks: t.Sequence[model.Rack]) -> tuple[tuple[str, ...], in
             message = (
                 "the address of the controller is unknown: give a server the role 'controller', or set controller.host"
             )
-            raise block.error(message)
+            raise block.error(message).unless(doubt or left_out.servers)
     elif name not in servers:
-        raise block.error(unknown("server", name, servers), "server")
+        raise block.error(unknown("server", name, servers), "server").unless(left_out.explains(name))
     address = servers[name].interface("p2").address
     if address is None:
-        raise block.error("server '%s' has no management address: set one, or set controller.host" % name, "server")
-    return (address,), number
-
-
-def port(block: Block, key: str) -> int:
-    """Return the TCP port of a key. Raises PodError."""
-    number: t.Any = block[key]
-    if not spec.in_range(number, spec.PORTS):
-        raise block.error("invalid port %d: use %d to %d" % (number, *spec.PORTS), key)
-    return int(number)
+        message = "server '%s' has no management address: set one, or set controller.host" % name
+        doubt = model.MANAGEMENT in left_out.subnets or servers[name].rack in left_out.numbers
+        raise block.error(message, "server").unless(doubt or left_out.servers)
+    return (address,), block["port"]
 
 
 def _check_items(top: Block) -> None:

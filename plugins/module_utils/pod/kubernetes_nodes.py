@@ -11,19 +11,30 @@ from . import model, spec
 from .addresses import UniqueValues
 from .forms import NODE_LABEL, NODE_NAME
 from .mapping_schema import MappingSchema
+from .mistakes import LeftOut, Mistakes
 from .source import Block, unknown
 
 
-def read(top: Block, racks: t.Sequence[model.Rack], hosts: t.Sequence[str]) -> model.Kubernetes | None:
-    """Return the nodes of Kubernetes, None when the key is missing. ``hosts``: of the controller. Raises PodError."""
+def read(
+    top: Block, racks: t.Sequence[model.Rack], hosts: t.Sequence[str], mistakes: Mistakes, left_out: LeftOut
+) -> model.Kubernetes | None:
+    """Return the nodes of Kubernetes, None when the key is missing. ``hosts``: of the controller. Record mistakes."""
     if top.get("kubernetes") is None:
         return None
     if len(hosts) > 1 and any(":" in host for host in hosts):
         message = "kubernetes: the operator accepts no IPv6 addresses of several hosts: write names in controller.host"
-        raise top.error(message, "kubernetes")
-    block = spec.POD.child(top, "kubernetes")
+        mistakes.add(top.error(message, "kubernetes"))
+    block = spec.POD.child(top, "kubernetes", mistakes)
     servers = [server.name for rack in racks for server in rack.servers if "poplar" in server.roles]
-    return model.Kubernetes(_label(block, top["name"]), _nodes(block, servers))
+    label = ""
+    nodes: tuple[str, ...] = ()
+    if "name" not in top.invalid and "label" not in block.invalid:
+        with mistakes.collect():
+            label = _label(block, top["name"])
+    if not block.invalid:
+        with mistakes.collect():
+            nodes = _nodes(block, servers, mistakes, left_out)
+    return model.Kubernetes(label, nodes)
 
 
 def controllers(pod: model.Pod, kubernetes: model.Kubernetes) -> list[dict[str, t.Any]]:
@@ -45,14 +56,18 @@ def _label(block: Block, pod: str) -> str:
     return str(label)
 
 
-def _nodes(block: Block, servers: t.Sequence[str]) -> tuple[str, ...]:
+def _nodes(block: Block, servers: t.Sequence[str], mistakes: Mistakes, left_out: LeftOut) -> tuple[str, ...]:
     """Return the names of the nodes: those in ``node_names``, or else the names of the servers."""
     chosen = block.get("servers")
     for name in chosen or ():
         if name not in servers:
-            raise block.error("kubernetes: %s" % unknown("Poplar server", name, servers), "servers")
+            message = "kubernetes: %s" % unknown("Poplar server", name, servers)
+            mistakes.add(block.error(message, "servers").unless(left_out.servers or left_out.explains(name)))
     if not (chosen or servers):
-        raise block.error("kubernetes: the POD has no server with the role 'poplar': add one, or omit 'kubernetes'")
+        message = "kubernetes: the POD has no server with the role 'poplar': add one, or omit 'kubernetes'"
+        raise block.error(message).unless(left_out.servers)
+    if left_out.servers:
+        return ()
     names = block.get("node_names") or Block(block.file, block.line)
     names = MappingSchema("node_names", {name: {"form": NODE_NAME} for name in chosen or servers}).check(names)
     used = UniqueValues("node")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+from ansible.module_utils.common.validation import check_type_bool, check_type_int
 
 from .forms import TEXT, Form
 from .mistakes import Mistakes
@@ -21,6 +22,11 @@ Spec = t.Mapping[str, t.Mapping[str, t.Any]]
 _MAX_SHOWN = 40  # characters of an invalid value in a message
 _OWN_KEYS = ("form", "range", "schema", "single")  # of an option, which ArgumentSpecValidator does not know
 _IDENTIFIERS = ("id", "name")
+_EXCLUSIVE = "parameters are mutually exclusive"
+_SCALARS: dict[str, tuple[t.Callable[[t.Any], t.Any], str]] = {
+    "int": (check_type_int, "a number"),
+    "bool": (check_type_bool, "true or false"),
+}
 _COLLECTIONS = {"list": (Items, "a list"), "dict": (Block, "a mapping")}
 
 
@@ -29,12 +35,27 @@ def _shown(text: str) -> str:
     return repr(text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…")
 
 
+def _check_scalar(
+    block: Block, name: str, kind: str, value: t.Any, message: str, subject: str, line: int | None = None
+) -> None:
+    """Reject a text that is not the number or truth value of its type."""
+    convert, expected = _SCALARS.get(kind, (None, ""))
+    if convert is None or value is None:
+        return
+    if kind == "int" and isinstance(value, float):
+        expected = "a whole number"
+    try:
+        convert(value)
+    except (TypeError, ValueError, OverflowError):
+        raise block.error(message % (subject, name, expected, _shown(str(value))), name, line) from None
+
+
 class MappingSchema:
     """Schema of a mapping as an argument spec, with four more keys of an option.
 
     ``form`` is the form of a text, or of the values of a mapping without schema; by default it is TEXT. ``range`` has
-    the lowest and the highest valid number; the loader checks it. ``schema`` is the schema of a nested mapping, or of
-    the mappings in a list. ``single`` allows a single text in the place of a list of texts; the result is a list.
+    the lowest and the highest valid number. ``schema`` is the schema of a nested mapping, or of the mappings in a list.
+    ``single`` allows a single text in the place of a list of texts; the result is a list.
     """
 
     def __init__(self, label: str, spec: Spec, **rules: t.Any) -> None:
@@ -53,59 +74,97 @@ class MappingSchema:
         self.spec: Spec = {
             name: {key: value for key, value in option.items() if key not in _OWN_KEYS} for name, option in spec.items()
         }
-        self._validator = ArgumentSpecValidator(self.spec, **rules)
+        optional = {name: {**option, "required": False} for name, option in self.spec.items()}
+        self._validator = ArgumentSpecValidator(optional, **rules)
+        self._converter = ArgumentSpecValidator(optional)
 
     def check(self, block: Block, subject: str | None = None) -> Block:
-        """Return the mapping with converted values and defaults.
-
-        ``subject`` names the mapping in messages, by default its label with its name. Raises PodError with all
-        mistakes, each with its line.
-        """
+        """Return the mapping with converted values and defaults. Raises PodError with all mistakes."""
         mistakes = Mistakes()
+        checked = self.read(block, mistakes, subject)
+        mistakes.check()
+        return checked
+
+    def read(self, block: Block, mistakes: Mistakes, subject: str | None = None) -> Block:
+        """Return the mapping with converted values and defaults. Record its mistakes, each with its line.
+
+        ``subject`` names the mapping in messages, by default its label with its name. Keys with mistakes are in
+        ``invalid`` of the result, without a value.
+        """
         subject = subject or self._subject(block)
-        unknown_keys = [name for name in block if name not in self.spec]
-        if unknown_keys:
-            messages = {name: unknown("key", name, self.spec) for name in unknown_keys}
-            messages[unknown_keys[-1]] += self._missing(block, "".join(messages.values()))
-            for name, message in messages.items():
-                mistakes.add(block.error("%s: %s" % (subject, message), name))
-        known = {name: value for name, value in block.items() if name in self.spec}
-        for name in known:
-            with mistakes.collect():
-                self._check_type(block, name, subject)
-        mistakes.check()
-        result = self._validator.validate({name: self._as_list(name, value) for name, value in block.items()})
-        for key, message in self._invalid(block, result.error_messages):
-            mistakes.add(block.error("%s: %s" % (subject, message), key))
-        mistakes.check()
-        for name, form in self._forms.items():
-            self._check_texts(block, name, result.validated_parameters.get(name), form, subject, mistakes)
-        mistakes.check()
+        complete = self._check_keys(block, subject, mistakes)
+        values: dict[str, t.Any] = {}
+        for name in block:
+            if name in self.spec:
+                with mistakes.collect():
+                    self._check_type(block, name, subject)
+                    values[name] = self._as_list(name, block[name])
+        complete = complete and len(values) == len(block)
+        result = self._validator.validate(dict(values))
+        if result.error_messages:
+            for key, message in self._invalid(values, result.error_messages):
+                # A rule such as "one of these keys is required" may follow from a key with a mistake.
+                if key is not None or complete or message.startswith(_EXCLUSIVE):
+                    mistakes.add(block.error("%s: %s" % (subject, message), key))
+                if key is not None:
+                    del values[key]
+                    complete = False
+            result = self._converter.validate(dict(values))
+        converted = result.validated_parameters
+        for name in list(values):
+            if not self._check_value(block, name, converted[name], subject, mistakes):
+                del values[name]
         checked = Block(block.file, block.line)
         checked.lines = block.lines
-        # Nested mappings and lists keep their lines.
-        for name, value in result.validated_parameters.items():
-            checked[name] = block[name] if isinstance(block.get(name), (Block, Items)) else value
+        for name, option in self.spec.items():
+            if name in values or (name not in block and not option.get("required")):
+                # Nested mappings and lists keep their lines.
+                checked[name] = block[name] if isinstance(block.get(name), (Block, Items)) else converted[name]
+                continue
+            checked.invalid.add(name)
+            checked[name] = None
         return checked
+
+    def _check_keys(self, block: Block, subject: str, mistakes: Mistakes) -> bool:
+        """Record unknown and missing keys. Return whether there are none."""
+        unknown_keys = [name for name in block if name not in self.spec]
+        missing = sorted(name for name, option in self.spec.items() if option.get("required") and name not in block)
+        messages = {name: unknown("key", name, self.spec) for name in unknown_keys}
+        if unknown_keys:
+            messages[unknown_keys[-1]] += self._missing(block, "".join(messages.values()))
+        for name, message in messages.items():
+            mistakes.add(block.error("%s: %s" % (subject, message), name))
+        if missing and not unknown_keys:
+            mistakes.add(block.error("%s: missing required arguments: %s" % (subject, ", ".join(missing))))
+        return not unknown_keys and not missing
 
     def _as_list(self, name: str, value: t.Any) -> t.Any:
         """Return a value, as a list when a single one stands for a list. The validator would split it at commas."""
         single = self.declared[name].get("single") and not isinstance(value, Items)
         return value if value is None or not single else [value]
 
-    def _check_texts(self, block: Block, name: str, value: t.Any, form: Form, subject: str, mistakes: Mistakes) -> None:
-        """Record texts of another form, also in lists. Omitted values and optional empty ones are valid."""
+    def _check_value(self, block: Block, name: str, value: t.Any, subject: str, mistakes: Mistakes) -> bool:
+        """Record texts of another form, also in lists, and numbers out of range. Return whether there are none.
+
+        Omitted values and optional empty ones are valid.
+        """
+        limits, form = self.declared[name].get("range"), self._forms.get(name)
+        before = len(mistakes)
+        if limits and value is not None and not limits[0] <= value <= limits[1]:
+            message = "%s: invalid %s %d: use %d to %d"
+            mistakes.add(block.error(message % (subject, name, value, *limits), name))
         required = self.spec[name].get("required")
-        lines = block[name].lines if isinstance(block.get(name), Items) else [block.lines.get(name)]
+        lines = block[name].lines if isinstance(block[name], Items) else [block.lines.get(name)]
         for text, line in zip(value if isinstance(value, list) else [value], lines, strict=False):
-            if text is None or (text == "" and not required) or form.accepts(str(text)):
+            if form is None or text is None or (text == "" and not required) or form.accepts(str(text)):
                 continue
             what = self.label if name in _IDENTIFIERS else subject
             message = "%s: invalid %s %s: use %s" % (what, name, _shown(text), form.rule)
             mistakes.add(block.error(message, name, line))
+        return len(mistakes) == before
 
     def _check_type(self, block: Block, name: str, subject: str) -> None:
-        """Reject values of another type that the validator would convert."""
+        """Reject values of another type, also those that the validator would convert."""
         kind = self.spec[name].get("type", "str")
         form, expected = _COLLECTIONS.get(kind, (None, "a single value"))
         value = block[name]
@@ -125,25 +184,25 @@ class MappingSchema:
             raise block.error("%s: '%s' is a truth value in YAML: %s" % (subject, name, remedy), name)
         if not isinstance(value, form) if form else isinstance(value, (Block, Items)):
             raise block.error("%s: '%s' must be %s" % (subject, name, expected), name)
-        if self.spec[name].get("elements") == "dict":
-            for item, line in zip(value, value.lines, strict=True):
-                if not isinstance(item, Block):
-                    raise block.error("%s: '%s' must be a list of mappings" % (subject, name), name, line)
+        _check_scalar(block, name, kind, value, "%s: '%s' must be %s, not %s", subject)
+        elements = self.spec[name].get("elements", "raw")
+        for item, line in zip(value, value.lines, strict=True) if kind == "list" else ():
+            if elements == "dict" and not isinstance(item, Block):
+                raise block.error("%s: '%s' must be a list of mappings" % (subject, name), name, line)
+            if elements != "dict" and isinstance(item, (Block, Items)):
+                raise block.error("%s: '%s' must be a list of single values" % (subject, name), name, line)
+            _check_scalar(block, name, elements, item, "%s: each value of '%s' must be %s, not %s", subject, line)
 
-    def child(self, block: Block, key: str, subject: str | None = None) -> Block:
-        """Return the checked mapping of a key. An omitted one has the defaults. Raises PodError."""
+    def child(self, block: Block, key: str, mistakes: Mistakes, subject: str | None = None) -> Block:
+        """Return the mapping of a key as ``read`` does. An omitted one has the defaults."""
         schema: MappingSchema = self.declared[key]["schema"]
         given = block.get(key)
-        return schema.check(Block(block.file, block.line) if given is None else given, subject)
+        return schema.read(Block(block.file, block.line) if given is None else given, mistakes, subject)
 
     def children(self, block: Block, key: str, mistakes: Mistakes) -> list[Block]:
-        """Return the checked mappings of a list, without those with mistakes, which are recorded."""
+        """Return the mappings of a list as ``read`` does."""
         schema: MappingSchema = self.declared[key]["schema"]
-        checked = []
-        for item in block.get(key) or ():
-            with mistakes.collect():
-                checked.append(schema.check(item))
-        return checked
+        return [schema.read(item, mistakes) for item in block.get(key) or ()]
 
     def _missing(self, block: Block, message: str) -> str:
         """Return the missing required keys that the message does not suggest already."""
@@ -155,12 +214,10 @@ class MappingSchema:
         name = next((block[key] for key in _IDENTIFIERS if key in block), None)
         return self.label if name is None or isinstance(name, bool) else "%s '%s'" % (self.label, name)
 
-    def _invalid(self, block: Block, messages: t.Sequence[str]) -> t.Iterator[tuple[str | None, str]]:
+    def _invalid(self, values: dict[str, t.Any], messages: t.Sequence[str]) -> t.Iterator[tuple[str | None, str]]:
         """Yield each message with the key of the invalid value, None when it is about the mapping as a whole."""
-        if not messages:
-            return
         left = list(messages)
-        for name, value in block.items():
+        for name, value in list(values.items()):
             alone = ArgumentSpecValidator({name: dict(self.spec[name], required=False)})
             for message in alone.validate({name: value}).error_messages:
                 yield name, message

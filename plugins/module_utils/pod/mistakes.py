@@ -28,6 +28,10 @@ class PodError(Exception):
         self.column: int | None = getattr(line, "column", None)
         self.mistakes: tuple[PodError, ...] = (self,)
 
+    def unless(self, doubt: bool) -> PodError:
+        """Return the mistake, or a ConsequenceError if it may follow from another mistake."""
+        return ConsequenceError(self.file, self.line, self.message) if doubt else self
+
 
 class SeveralPodErrors(PodError):
     """Raised for several mistakes: those in ``mistakes``, by file and line."""
@@ -55,25 +59,56 @@ class Mistakes:
     """Collector of mistakes."""
 
     def __init__(self) -> None:
-        self._found: list[PodError] = []
+        self._found: dict[tuple[str, int | None, int | None, str], PodError] = {}
+
+    def __len__(self) -> int:
+        """Return the number of mistakes."""
+        return len(self._found)
 
     @contextlib.contextmanager
     def collect(self) -> t.Iterator[None]:
         """Record the mistakes of a block of code instead of raising them. The rest of the block is skipped."""
         try:
             yield
-        except ConsequenceError:
-            pass
         except PodError as error:
             self.add(error)
 
     def add(self, error: PodError) -> None:
-        """Record a mistake, or several."""
-        self._found += error.mistakes
+        """Record a mistake, or several, each once: aliases in YAML repeat a mapping. Consequences are ignored."""
+        if isinstance(error, ConsequenceError):
+            return
+        for each in error.mistakes:
+            self._found.setdefault((each.file, each.line, each.column, each.message), each)
 
     def check(self) -> None:
         """Raise PodError with all recorded mistakes, if any."""
-        if len(self._found) == 1:
-            raise self._found[0]
-        if self._found:
-            raise SeveralPodErrors(self._found)
+        found = list(self._found.values())
+        if len(found) == 1:
+            raise found[0]
+        if found:
+            raise SeveralPodErrors(found)
+
+
+class LeftOut:
+    """Parts of a POD that are left out because of mistakes. Other messages may follow from their absence."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()  # racks and devices
+        self.unnamed = False  # whether the name of a rack or device is unknown
+        self.vlans: set[str] = set()  # networks without a valid VLAN
+        self.subnets: set[str] = set()  # networks without a valid subnet
+        self.numbers: set[str] = set()  # racks without a valid number
+        self.machines: set[str] = set()  # racks without some of their machines
+        self.switches: set[str] = set()  # racks without some of their switches
+        self.servers = False  # whether a server, or its roles or addresses, is left out
+
+    def name(self, name: t.Any) -> None:
+        """Record the name of a rack or device, which may have none."""
+        if name:
+            self.names.add(str(name))
+        else:
+            self.unnamed = True
+
+    def explains(self, name: str) -> bool:
+        """Return whether a name may be that of a rack or device that is left out."""
+        return self.unnamed or name in self.names

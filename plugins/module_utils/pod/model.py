@@ -12,12 +12,14 @@ import typing as t
 from dataclasses import dataclass, field
 
 MACHINES_PER_RACK = 32  # the most; the reference design has 16
+MACHINES_PER_SWITCH = 16  # in the reference port map
 
 # The networks of the reference design and their VLANs. BMC and GW share one VLAN.
 BMC, GW, MANAGEMENT, DATA, STORAGE = "bmc", "gw", "management", "data", "storage"
 VLANS = {BMC: 13, GW: 13, MANAGEMENT: 99, DATA: 11, STORAGE: 12}
 # The kind of switch that carries each network, and the networks that projects of tenants may use.
 SWITCHES = {BMC: MANAGEMENT, GW: MANAGEMENT, MANAGEMENT: MANAGEMENT, DATA: DATA, STORAGE: DATA}
+SWITCH_MODELS = {DATA: "DCS-7060CX-32S-F", MANAGEMENT: "DCS-7010T-48-F"}  # of the reference design
 CONTROL = "control"  # Neutron network of the VMs of one tenant; the switches do not know it
 CONTROL_SUBNET = "10.4.0.0/24"
 # Addresses have the form 10.x.y.z: x is the network, y the logical rack, z the unit.

@@ -14,7 +14,7 @@ from . import model, spec
 from .addresses import UniqueValues
 from .cabling import bonded
 from .clusters_and_partitions import ObjectLists
-from .mistakes import Mistakes, PodError
+from .mistakes import ConsequenceError, LeftOut, Mistakes, PodError
 from .source import Block
 
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -23,13 +23,14 @@ _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 def read(
     top: Block,
     networks: dict[str, model.Network],
-    racks: t.Sequence[model.Rack],
     objects: ObjectLists,
+    mistakes: Mistakes,
+    left_out: LeftOut,
 ) -> model.Cloud | None:
-    """Return the OpenStack settings, None when the key is missing. Raises PodError."""
+    """Return the OpenStack settings, None when the key is missing. Record mistakes."""
     if top.get("openstack") is None:
         return None
-    return _Reader(top, networks, racks, objects).cloud()
+    return _Reader(top, networks, objects, mistakes, left_out).cloud()
 
 
 def tagged(cables: tuple[model.Cable, ...], cloud: model.Cloud | None, data: int) -> tuple[model.Cable, ...]:
@@ -65,23 +66,32 @@ class _Reader:
         self,
         top: Block,
         networks: dict[str, model.Network],
-        racks: t.Sequence[model.Rack],
         objects: ObjectLists,
+        mistakes: Mistakes,
+        left_out: LeftOut,
     ) -> None:
-        self.block = spec.POD.child(top, "openstack")
+        self.block = spec.POD.child(top, "openstack", mistakes)
         self.networks = networks
-        self.racks = racks
         self.objects = objects
-        self.mistakes = Mistakes()
+        self.mistakes = mistakes
+        self.left_out = left_out
 
     def cloud(self) -> model.Cloud:
-        physical = spec.OPENSTACK.child(self.block, "physical_networks")
-        settings = spec.OPENSTACK.child(self.block, "networks")
-        details = {name: spec.CLOUD_NETWORKS.child(settings, name) for name in self.networks if settings.get(name)}
+        """Return the settings, without those with mistakes, which are recorded."""
+        physical = spec.OPENSTACK.child(self.block, "physical_networks", self.mistakes)
+        settings = spec.OPENSTACK.child(self.block, "networks", self.mistakes)
+        details = {
+            name: spec.CLOUD_NETWORKS.child(settings, name, self.mistakes, "network '%s' of openstack" % name)
+            for name in self.networks
+            if settings.get(name)
+        }
+        domain = None
+        with self.mistakes.collect():
+            domain = self._domain()
         return model.Cloud(
             physical_networks={kind: physical[kind] for kind in (model.DATA, model.MANAGEMENT)},
-            mtu=self._mtu(),
-            dns_domain=self._domain(),
+            mtu=self.block["mtu"],
+            dns_domain=domain,
             dns_servers=self._addresses(self.block, "dns_servers"),
             management_servers=self._optional_addresses(self.block, "management_servers"),
             nfs_servers=self._optional_addresses(self.block, "nfs_servers"),
@@ -94,14 +104,8 @@ class _Reader:
             tenants=self._tenants(),
         )
 
-    def _mtu(self) -> int:
-        mtu: int = self.block["mtu"]
-        if not spec.in_range(mtu, spec.MTUS):
-            raise self.block.error("invalid mtu %d: use %d to %d bytes" % (mtu, *spec.MTUS), "mtu")
-        return mtu
-
     def _domain(self) -> str | None:
-        """Return the DNS domain with the trailing dot that Neutron requires."""
+        """Return the DNS domain with the trailing dot that Neutron requires. Raises PodError."""
         domain = self.block.get("dns_domain")
         if not domain:
             return None
@@ -110,14 +114,13 @@ class _Reader:
             raise self.block.error("invalid DNS domain '%s': use the form pod64.example" % domain, "dns_domain")
         return ".".join(labels) + "."
 
-    @staticmethod
-    def _addresses(block: Block, key: str) -> tuple[str, ...]:
+    def _addresses(self, block: Block, key: str) -> tuple[str, ...]:
         found = []
         for text in block.get(key) or ():
             try:
                 found.append(str(ipaddress.ip_address(text)))
             except ValueError:
-                raise block.error("'%s' of %s is not an address: correct it" % (text, key), key) from None
+                self.mistakes.add(block.error("'%s' of %s is not an address: correct it" % (text, key), key))
         return tuple(found)
 
     def _optional_addresses(self, block: Block, key: str) -> tuple[str, ...] | None:
@@ -126,9 +129,15 @@ class _Reader:
 
     def _inside(self, details: dict[str, Block], key: str) -> dict[str, str]:
         """Return the addresses under ``key`` by network, each inside the subnet of its network."""
-        return {name: self._address(block, key, name, block[key]) for name, block in details.items() if block.get(key)}
+        found = {}
+        for name, block in details.items():
+            if block.get(key):
+                with self.mistakes.collect():
+                    found[name] = self._address(block, key, name, block[key])
+        return found
 
     def _address(self, block: Block, key: str, network: str, text: str) -> str:
+        """Return an address in a network. Raises PodError."""
         subnet = self.networks[network].subnet
         try:
             address = ipaddress.ip_address(text)
@@ -137,7 +146,8 @@ class _Reader:
             raise block.error(message % (key, text, network), key) from None
         if subnet is None or address not in ipaddress.ip_network(subnet):
             message = "%s %s is outside the subnet of network '%s' (%s): correct one of them"
-            raise block.error(message % (key, address, network, subnet or "it has none"), key)
+            error = block.error(message % (key, address, network, subnet or "it has none"), key)
+            raise error.unless(network in self.left_out.subnets)
         return str(address)
 
     def _pools(self, details: dict[str, Block]) -> dict[str, tuple[str, ...]]:
@@ -147,43 +157,52 @@ class _Reader:
                 continue
             found = []
             for text in block["pools"]:
-                ends = [self._address(block, "pools", name, end.strip()) for end in str(text).split("-")]
-                if len(ends) != 2 or ipaddress.ip_address(ends[0]) > ipaddress.ip_address(ends[1]):  # type: ignore[operator]
-                    message = "invalid pool '%s' of network '%s': use the form 10.1.5.150-10.1.5.250"
-                    raise block.error(message % (text, name), "pools")
-                found.append("-".join(ends))
+                with self.mistakes.collect():
+                    ends = [self._address(block, "pools", name, end.strip()) for end in str(text).split("-")]
+                    if len(ends) != 2 or ipaddress.ip_address(ends[0]) > ipaddress.ip_address(ends[1]):  # type: ignore[operator]
+                        message = "invalid pool '%s' of network '%s': use the form 10.1.5.150-10.1.5.250"
+                        raise block.error(message % (text, name), "pools")
+                    found.append("-".join(ends))
             pools[name] = tuple(found)
         return pools
 
     def _control_subnet(self) -> str | None:
-        if self.block["control_network"] == model.MANAGEMENT:
+        if self.block["control_network"] == model.MANAGEMENT or not self.block["control_subnet"]:
             return None
-        return self._separate_subnet(self.block, "control_subnet", "the control networks")
+        with self.mistakes.collect():
+            return self._separate_subnet(self.block, "control_subnet", "the control networks")
+        return None
 
     def _separate_subnet(self, block: Block, key: str, owner: str) -> str:
-        """Return the subnet under ``key``, which must not overlap with a network of the POD."""
+        """Return the subnet under ``key``, which must not overlap with the networks of the POD. Raises PodError."""
         try:
             subnet = ipaddress.IPv4Network(block[key])
         except ValueError:
             message = "invalid subnet '%s' of %s: use the form 10.1.6.0/24"
             raise block.error(message % (block[key], owner), key) from None
-        for network in self.networks.values():
-            if network.subnet and subnet.overlaps(ipaddress.IPv4Network(network.subnet)):
-                message = "subnet %s of %s and %s of network '%s' overlap: set '%s' to a separate one"
-                raise block.error(message % (subnet, owner, network.subnet, network.name, key), key)
+        others = [
+            "%s of network '%s'" % (network.subnet, network.name)
+            for network in self.networks.values()
+            if network.subnet and subnet.overlaps(ipaddress.IPv4Network(network.subnet))
+        ]
+        if others:
+            message = "subnet %s of %s and %s overlap: set '%s' to a separate one"
+            raise block.error(message % (subnet, owner, " and ".join(others), key), key)
         return str(subnet)
 
     def _tenants(self) -> tuple[model.Tenant, ...]:
         projects, vlans = UniqueValues("tenant"), UniqueValues("VLAN")
-        for network in self.networks.values():
-            if model.SWITCHES[network.name] == model.DATA and network.name != model.DATA:
+        for network in {network.vlan: network for network in self.networks.values()}.values():
+            if network.name != model.DATA and network.name not in self.left_out.vlans:
                 vlans.take(str(network.vlan), "network '%s'" % network.name, self.block.error("", "networks"))
         machines = UniqueValues("machine")
         tenants: list[model.Tenant] = []
         for block in spec.OPENSTACK.children(self.block, "tenants", self.mistakes):
             with self.mistakes.collect():
+                if "project" not in block.invalid:
+                    projects.take(block["project"], None, block.error("", "project"))
+            with self.mistakes.collect():
                 tenant = self._tenant(block)
-                projects.take(tenant.project, None, block.error("", "project"))
                 # IPU-over-Fabric is not encrypted, so tenants must not share a data VLAN.
                 vlan = tenant.vlan or self.networks[model.DATA].vlan
                 vlans.take(str(vlan), "tenant '%s'" % tenant.project, block.error("", "vlan"))
@@ -194,11 +213,14 @@ class _Reader:
                 for machine in tenant.machines:
                     machines.take(machine.name, "tenant '%s'" % tenant.project, block.error("", "allocation"))
                 tenants.append(tenant)
-        self.mistakes.check()
         return tuple(tenants)
 
     def _tenant(self, block: Block) -> model.Tenant:
+        """Return a tenant. Raises PodError."""
         project, vlan, name = block["project"], block.get("vlan"), block.get("allocation")
+        storage = self._storage(block, project)
+        if not {"project", "vlan", "allocation"}.isdisjoint(block.invalid):
+            raise ConsequenceError(block.file, block.line, "the tenant is incomplete")
         if (vlan is None) != (name is None):
             message = "tenant '%s': a separate data network needs both 'vlan' and 'allocation': set both, or omit both"
             raise block.error(message % project)
@@ -209,28 +231,26 @@ class _Reader:
                 )
                 raise block.error(message % project, "storage")
             return model.Tenant(project)
-        if not spec.in_range(vlan, spec.VLAN_NUMBERS):
-            message = "invalid VLAN %d of tenant '%s': use %d to %d"
-            raise block.error(message % (vlan, project, *spec.VLAN_NUMBERS), "vlan")
         if vlan == self.networks[model.DATA].vlan:
             message = "tenant '%s': VLAN %d belongs to network 'data': omit it and 'allocation', or use another one"
-            raise block.error(message % (project, vlan), "vlan")
+            raise block.error(message % (project, vlan), "vlan").unless(model.DATA in self.left_out.vlans)
         machines = self.objects.allocation(block, name, subject="tenant '%s': " % project).machines
         if not machines:
             message = "tenant '%s': the controller chooses the machines of allocation '%s': list its 'machines'"
-            raise block.error(message % (project, name), "allocation")
-        return model.Tenant(project, vlan, machines, self._storage(block, project))
+            raise block.error(message % (project, name), "allocation").unless(self.objects.uncertain(name))
+        return model.Tenant(project, vlan, machines, storage)
 
     def _storage(self, block: Block, project: str) -> model.TenantStorage | None:
         if not block.get("storage"):
             return None
-        storage = spec.TENANT.child(block, "storage")
-        owner = "the storage network of tenant '%s'" % project
-        if not spec.in_range(storage["vlan"], spec.VLAN_NUMBERS):
-            message = "invalid VLAN %d of %s: use %d to %d"
-            raise storage.error(message % (storage["vlan"], owner, *spec.VLAN_NUMBERS), "vlan")
-        subnet = self._separate_subnet(storage, "subnet", owner)
-        return model.TenantStorage(storage["vlan"], subnet, self._optional_addresses(storage, "nfs_servers"))
+        storage = spec.TENANT.child(block, "storage", self.mistakes, "storage network of tenant '%s'" % project)
+        nfs_servers = self._optional_addresses(storage, "nfs_servers")
+        if storage.invalid:
+            return None
+        subnet = None
+        with self.mistakes.collect():
+            subnet = self._separate_subnet(storage, "subnet", "the storage network of tenant '%s'" % project)
+        return model.TenantStorage(storage["vlan"], subnet, nfs_servers) if subnet else None
 
     @staticmethod
     def _compare_storage(storage: model.TenantStorage, tenants: t.Sequence[model.Tenant], place: PodError) -> None:

@@ -63,6 +63,7 @@ class Block(dict[str, t.Any]):
         self.file = file
         self.line = line
         self.lines: dict[str, int] = {}
+        self.invalid: set[str] = set()  # keys whose values have mistakes
 
     def put(self, key: str, value: t.Any, line: int) -> None:
         """Set a key and its line."""

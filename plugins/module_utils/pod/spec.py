@@ -26,17 +26,13 @@ def _number(lowest: int, highest: int, **option: t.Any) -> Option:
     return {"type": "int", "range": (lowest, highest), **option}
 
 
-def in_range(number: int, limits: tuple[int, int]) -> bool:
-    """Return whether a number is between its limits, or equal to one of them."""
-    return limits[0] <= number <= limits[1]
-
-
 # Lowest and highest valid numbers.
 PORTS = (1, 65535)
 VLAN_NUMBERS = (1, 4094)
 MTUS = (1280, 9216)  # bytes
 RACK_NUMBERS = (0, 255)
 UNITS = (1, MACHINES_PER_RACK)
+RACK_UNITS = (1, 60)  # U
 INSTANCES = (0, 100000)
 
 _NAMES = {"type": "list", "elements": "str"}
@@ -254,7 +250,7 @@ MACHINE = MappingSchema(
         "bmc_address": {},
         "gw_address": {},
         "rnic_address": {},
-        "rack_unit": {"type": "int"},
+        "rack_unit": _number(*RACK_UNITS),
         "serial": _WORD,
         "agent": {"form": NAME},
     },

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from openipu.pod_files import json_schema
 from openipu.pod_files.files import PodFilesError
+from openipu.shared.pod.model import DATA, MACHINES_PER_SWITCH, MANAGEMENT
 
 _SCHEMA = "pod.schema.json"
 _LOWEST_RACK_UNIT = 3
@@ -43,7 +44,7 @@ partitions:
 
 @dataclass(frozen=True)
 class FirstPod:
-    """Size of a first POD: equal racks, each with one switch of each kind and two PDUs."""
+    """Size of a first POD: equal racks with two PDUs, and one switch of each kind for every 16 machines."""
 
     name: str
     racks: int
@@ -82,6 +83,11 @@ class FirstPod:
 
     def _rack(self, number: int) -> str:
         first = (number - 1) * self.servers + 1
+        switches = "".join(
+            f"      - {{name: {prefix}{number}{suffix}, kind: {kind}}}\n"
+            for suffix in ("", "b")[: 2 if self.machines > MACHINES_PER_SWITCH else 1]
+            for prefix, kind in (("tor", DATA), ("mgmt", MANAGEMENT))
+        )
         roles = {1: "[controller, poplar]"}
         servers = "".join(
             f"      - {{name: server{server}, roles: {roles.get(server, '[poplar]')}}}\n"
@@ -89,8 +95,7 @@ class FirstPod:
         )
         return (
             f"  - name: rack{number}\n    number: {number}\n    servers:\n{servers}"
-            f"    switches:\n      - {{name: tor{number}, kind: data}}\n"
-            f"      - {{name: mgmt{number}, kind: management}}\n"
+            f"    switches:\n{switches}"
             f"    pdus:\n      - {{name: pdu{2 * number - 1}}}\n      - {{name: pdu{2 * number}}}\n"
         )
 

@@ -28,8 +28,9 @@ EXAMPLES = sorted(path for path in ROOT.glob("inventory/*/pod.yml"))
 EXPRESSIBLE = re.compile(
     r"unknown key|must be one of|Got no match for|invalid [\w ]+ '.*': use 1 to|must be a (list|mapping)"
     r"|is a truth value"
-    r"|argument '\w+' is of type|mutually exclusive|one of the following is required|missing required|has no value"
-    r"|: use 1 to \d+$|rack number must be"
+    r"|must be a (whole )?number|must be true or false|must be a single value"
+    r"|mutually exclusive|one of the following is required|missing required|has no value"
+    r"|: use \d+ to \d+$"
 )
 
 
@@ -126,7 +127,7 @@ def test_clusters(pod, racks, cluster):
 
 @pytest.mark.parametrize("cable", [case[1] for case in test_pod_invalid_rack.CABLES])
 def test_cables(pod, cable):
-    pod.write(rack_tail=f", switches: [{{name: tor, kind: data}}], cables: [{cable}]")
+    pod.write(rack_tail=f", switches: [{{name: tor, kind: data}}, {{name: mgmt, kind: management}}], cables: [{cable}]")
     agree(pod)
 
 

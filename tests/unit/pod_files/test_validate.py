@@ -42,7 +42,7 @@ def test_all_mistakes_are_printed_with_their_places(pod):
     done = program("validate", ".")
     assert done.exit_code == 1
     machines, pdu, summary = done.output.splitlines()
-    assert machines.startswith("machines.csv:3: machine 'm1.2': the unit must be")
+    assert machines.startswith("machines.csv:3: machine 'm1.2': invalid unit 44: use 1 to 32")
     assert pdu.startswith("pod.yml:6:38: PDU: unknown key 'nam': did you mean 'name'?")
     assert pod.pod_yml.read_text().splitlines()[5][37:].startswith("nam:")
     assert summary == "2 mistakes."

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import yaml
 
+from openipu.shared.pod.model import DATA, MACHINES_PER_SWITCH, MANAGEMENT
 from openipu.shared.vipu.ports import AGENT_PORT, CONTROLLER_PORT
 from openipu.twin.devices import logins
 
@@ -70,7 +71,7 @@ class PodSize:
                     "name": f"rack{rack}",
                     "number": rack,
                     **({"servers": [{"name": "server1", "roles": ["controller", "poplar"]}]} if rack == 1 else {}),
-                    **(_devices(rack) if self.devices else {}),
+                    **(_devices(rack, self.machines) if self.devices else {}),
                 }
                 for rack in self._racks
             ],
@@ -142,8 +143,13 @@ class PodSize:
         return (rack - 1) // self.ilds + 1
 
 
-def _devices(rack: int) -> dict[str, Any]:
+def _devices(rack: int, machines: int) -> dict[str, Any]:
+    """Return the devices of a rack, with one switch of each kind for every 16 machines."""
     return {
-        "switches": [{"name": f"tor{rack}", "kind": "data"}, {"name": f"mgmt{rack}", "kind": "management"}],
+        "switches": [
+            {"name": f"{prefix}{rack}{suffix}", "kind": kind}
+            for suffix in ("", "b")[: 2 if machines > MACHINES_PER_SWITCH else 1]
+            for prefix, kind in (("tor", DATA), ("mgmt", MANAGEMENT))
+        ],
         "pdus": [{"name": f"pdu{2 * rack - 1}"}, {"name": f"pdu{2 * rack}"}],
     }

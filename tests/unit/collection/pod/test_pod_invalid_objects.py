@@ -124,7 +124,7 @@ TAILS = [
         "a wrong type",
         ALLOCATIONS + "partitions:\n  - id: p\n    allocation: a\n    size: many\n",
         14,
-        "partition 'p': argument 'size'",
+        "partition 'p': 'size' must be a number",
     ),
     (
         "an unknown routing",

@@ -8,7 +8,7 @@ from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodErr
 
 NETWORKS = [
     ("networks: {gww: {vlan: 1}}", "unknown key 'gww': did you mean 'gw'?"),
-    ("networks: {gw: {vlan: 4095}}", "invalid VLAN 4095 of network 'gw': use 1 to 4094"),
+    ("networks: {gw: {vlan: 4095}}", "network 'gw': invalid vlan 4095: use 1 to 4094"),
     ("networks: {gw: {subnet: 10.2.0.0}}", "use the form 10.1.0.0/16"),
     ("networks: {gw: {subnet: 10.2.0.0/33}}", "use the form 10.1.0.0/16"),
     ("networks: {gw: {subnet: 10.2.1.0/16}}", "has host bits set: did you mean 10.2.0.0/16?"),
@@ -92,7 +92,7 @@ CABLES = [
 
 @pytest.mark.parametrize(("cable", "message"), [case[1:] for case in CABLES], ids=[case[0] for case in CABLES])
 def test_cables_are_checked(pod, cable, message):
-    tail = f", switches: [{{name: tor, kind: data}}], cables: [{cable}]"
+    tail = f", switches: [{{name: tor, kind: data}}, {{name: mgmt, kind: management}}], cables: [{cable}]"
     with pytest.raises(PodError) as caught:
         pod.load(rack_tail=tail)
     assert message in caught.value.message
@@ -101,8 +101,15 @@ def test_cables_are_checked(pod, cable, message):
 
 def test_a_cable_may_move_to_a_free_port(pod):
     cable = "{device: m1.1, connector: rnic, switch: tor, port: Ethernet1/1}"
-    found = pod.load(rack_tail=f", switches: [{{name: tor, kind: data}}], cables: [{cable}]")
-    assert [c.port for c in found.cables] == ["Ethernet1/1", "Ethernet10/1", "Ethernet11/1", "Ethernet12/1"]
+    found = pod.load(
+        rack_tail=f", switches: [{{name: tor, kind: data}}, {{name: mgmt, kind: management}}], cables: [{cable}]"
+    )
+    assert [c.port for c in found.cables if c.switch == "tor"] == [
+        "Ethernet1/1",
+        "Ethernet10/1",
+        "Ethernet11/1",
+        "Ethernet12/1",
+    ]
 
 
 def test_a_small_subnet_holds_one_rack(pod):
@@ -115,7 +122,7 @@ def test_racks_and_the_controller_are_checked(pod):
     pod.write(cluster=None)
     text = pod.pod_yml.read_text()
     for before, after, message in [
-        ("number: 1", "number: 256", "the logical rack number must be 0 to 255"),
+        ("number: 1", "number: 256", "rack 'rack1': invalid number 256: use 0 to 255"),
         ("controller: {host: 10.3.1.101}", "controller: {server: s}", "unknown server 's'"),
         ("controller: {host: 10.3.1.101}", "", "the address of the controller is unknown"),
         ("controller: {host: 10.3.1.101}", "controller: {host: c, port: 0}", "invalid port 0: use 1 to 65535"),

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodError, load
 
@@ -26,7 +28,7 @@ def test_devices_and_machines_are_checked_together(pod):
     assert [line for line, _message in found] == [2, 3, 4, 6, 6, 6]
     for (_line, message), part in zip(
         found,
-        ["not the address of a single", "unit must be", "7 values", "PDU", "name", "value of roles"],
+        ["not the address of a single", "invalid unit 44: use 1 to 32", "7 values", "PDU", "name", "value of roles"],
         strict=False,
     ):
         assert part in message
@@ -55,6 +57,7 @@ users:
         "unknown rack 'rack2'",
         "unknown cluster 'other'",
         "unknown allocation 'c'",
+        "unknown allocation 'd'",
     ]
 
 
@@ -73,6 +76,89 @@ def test_a_long_list_is_cut(pod):
     assert str(caught.value).splitlines()[-1] == "… and 10 more"
 
 
+SEVERAL = """\
+plugin: openipu.pod.pod
+name: test
+networks:
+  data: {vlan: 5000}
+  management: {subnet: 10.2.3.0/24}
+controller: {server: s1}
+openstack: {tenants: [{project: a, vlan: 21, allocation: a}]}
+kubernetes: {servers: [s1]}
+racks:
+  - name: rack1
+    number: two
+    servers: [{name: s1, roles: [controller, poplar]}]
+    switches:
+      - {name: tor, kind: dta}
+      - {name: mgmt, kind: management}
+    cables:
+      - {device: s1, connector: data1, switch: tor, port: Ethernet29/1, vlans: [5000]}
+clusters:
+  - {id: cl, racks: [rack1], topology: ring}
+allocations:
+  - {id: a, cluster: cl, machines: [m1.3, m1.4]}
+  - {id: b, cluster: other, size: 2}
+partitions:
+  - {id: p, allocation: a, size: 4}
+  - {id: q, allocation: b, size: 4}
+teams:
+  - {name: t, ipus: 16, project: a}
+"""
+
+
+def test_one_run_shows_independent_mistakes_of_all_parts(pod):
+    path = pod.write()
+    header, first, *others = pod.machines_csv.read_text().splitlines()
+    path.write_text(SEVERAL)
+    pod.machines_csv.write_text("\n".join([header, first.replace("02:01:", "02-01:"), *others]) + "\n")
+    with pytest.raises(PodError) as caught:
+        load(str(path))
+    assert [(Path(each.file).name, each.line, each.message.partition(":")[0]) for each in caught.value.mistakes] == [
+        ("machines.csv", 2, "'02-01"),
+        ("pod.yml", 4, "network 'data'"),
+        ("pod.yml", 5, "subnet 10.2.3.0/24 of network 'management' overlaps with 10.2.0.0/16 of network 'gw'"),
+        ("pod.yml", 11, "rack 'rack1'"),
+        ("pod.yml", 14, "switch 'tor'"),
+        ("pod.yml", 19, "cluster 'cl'"),
+        ("pod.yml", 22, "unknown cluster 'other'"),
+    ]
+    vlan, number, kind, topology = (caught.value.mistakes[index].message for index in (1, 3, 4, 5))
+    assert vlan.endswith("invalid vlan 5000: use 1 to 4094")
+    assert number.endswith("'number' must be a number, not 'two'")
+    assert "value of kind must be one of: data, management" in kind
+    assert "value of topology must be one of: mesh, torus" in topology
+
+
+def test_a_subnet_that_overlaps_with_several_networks_names_them_all(pod):
+    ((_line, message),) = mistakes(pod.write(networks="networks: {data: {subnet: 10.0.0.0/8}}"))
+    assert message == (
+        "subnet 10.0.0.0/8 of network 'data' overlaps with 10.1.0.0/16 of network 'bmc' and 10.2.0.0/16 of network 'gw'"
+        " and 10.3.0.0/16 of network 'management': use separate subnets"
+    )
+
+
+def test_types_are_named_in_plain_words(pod):
+    rack_tail = (
+        ", servers: [{name: s, managed: perhaps}],"
+        " switches: [{name: tor, kind: data}, {name: t, kind: management, uplink_channel: many}],"
+        " cables: [{device: s, connector: p1, switch: t, port: Ethernet1, vlans: [13, x]}]"
+    )
+    networks = "networks: {gw: {vlan: ninety}, data: {vlan: 1.5}, storage: {vlan: [1]}}"
+    rows = ["name,unit,bmc_mac,gw_mac,rnic_mac,rack_unit", "m,1,02:00:00:00:00:01,02:00:00:00:00:02,,high"]
+    path = pod.write(rack_tail=rack_tail, networks=networks, cluster=None, rows=rows)
+    assert [message for _line, message in mistakes(path)] == [
+        "machine 'm': missing required arguments: rnic_mac",
+        "machine 'm': 'rack_unit' must be a number, not 'high'",
+        "network 'gw': 'vlan' must be a number, not 'ninety'",
+        "network 'data': 'vlan' must be a whole number, not '1.5'",
+        "network 'storage': 'vlan' must be a single value",
+        "switch 't': 'uplink_channel' must be a number, not 'many'",
+        "server 's': 'managed' must be true or false, not 'perhaps'",
+        "cable: each value of 'vlans' must be a number, not 'x'",
+    ]
+
+
 ABSURD = [
     ("overlapping subnets", {"networks": NETWORKS % "data: {subnet: 10.3.1.0/24}"}, "10.3.1.0/24 of network 'data' ov"),
     (
@@ -81,13 +167,92 @@ ABSURD = [
         "networks 'data' and 'storage' share VLAN 12: use different VLANs",
     ),
     ("an IPv6 subnet", {"networks": NETWORKS % "data: {subnet: 'fd00::/64'}"}, "has IPv4 addresses"),
-    ("a wrong type", {"networks": NETWORKS % "data: {vlan: x}"}, "network 'data': argument 'vlan' is"),
+    ("a wrong type", {"networks": NETWORKS % "data: {vlan: x}"}, "network 'data': 'vlan' must be a number, not 'x'"),
     (
         "a server without cables",
         {"rack_tail": f", servers: [{', '.join(f'{{name: s{n}}}' for n in range(5))}]" + SWITCHES},
-        "server 's4' has no cable",
+        "server 's4' has no cable for p2, data1, because the reference port map has no port for it: set 'cables'",
+    ),
+    (
+        "data on the VLAN of the BMCs",
+        {"networks": "networks: {data: {vlan: 13}}"},
+        "networks 'bmc', 'gw' and 'data' share VLAN 13: use different VLANs",
+    ),
+    (
+        "data on the VLAN of the management network",
+        {"networks": "networks: {data: {vlan: 99}}"},
+        "networks 'management' and 'data' share VLAN 99",
+    ),
+    (
+        "a tenant on the VLAN of the management network",
+        {
+            "cluster": "machines: [m1.1, m1.2]",
+            "tail": "allocations: [{id: a, cluster: cl, machines: [m1.1]}]\n"
+            "openstack: {tenants: [{project: t, vlan: 99, allocation: a}]}\n",
+        },
+        "VLAN 99 is used by both network 'management' (line 10) and tenant 't'",
+    ),
+    (
+        "only a data switch",
+        {"racks": {1: [1]}, "rack_tail": ", switches: [{name: tor, kind: data, managed: false}]"},
+        "machine 'm1.1' has no cable for mgmt, because rack 'rack1' has no management switch: add it to 'switches'",
+    ),
+    (
+        "only a management switch",
+        {"racks": {1: [1]}, "rack_tail": ", switches: [{name: mgmt, kind: management}]"},
+        "machine 'm1.1' has no cable for rnic, because rack 'rack1' has no data switch: add it to 'switches', or set",
+    ),
+    (
+        "a unit beyond the ports of the switches",
+        {"racks": {1: [1, 20]}, "cluster": None, "rack_tail": SWITCHES},
+        "machine 'm1.20' has no cable for mgmt, rnic, because the reference port map has no port for it: set 'cables'",
+    ),
+    (
+        "a server with a cable for its iDRAC only",
+        {
+            "rack_tail": ", servers: [{name: s0, roles: [controller]}, {name: s1}, {name: s2}, {name: s3}, {name: s4}]"
+            + SWITCHES
+            + ", cables: [{device: s4, connector: idrac, switch: mgmt, port: Ethernet30}]"
+        },
+        "server 's4' has no cable for p2, data1, because",
+    ),
+    (
+        "more PDUs than ports",
+        {"rack_tail": f", pdus: [{', '.join(f'{{name: p{n}}}' for n in range(9))}]" + SWITCHES},
+        "PDU 'p8' has no cable for management",
     ),
 ]
+
+
+@pytest.mark.parametrize("rack_unit", ["-4", "0", "400"])
+def test_a_rack_unit_is_in_the_rack(pod, rack_unit):
+    rows = ["name,unit,bmc_mac,gw_mac,rnic_mac,rack_unit"]
+    rows.append(f"m,1,02:00:00:00:00:01,02:00:00:00:00:02,02:00:00:00:00:03,{rack_unit}")
+    ((line, message),) = mistakes(pod.write(rows=rows))
+    assert (line, message) == (2, f"machine 'm': invalid rack_unit {rack_unit}: use 1 to 60")
+
+
+def test_a_second_pair_of_switches_has_ports_for_units_17_to_32(pod):
+    tail = SWITCHES[:-1] + ", {name: tor2, kind: data}, {name: mgmt2, kind: management}]"
+    found = pod.load(racks={1: [1, 32]}, cluster=None, rack_tail=tail)
+    places = [(each.switch, each.port) for each in found.cables if each.device == "m1.32"]
+    assert places == [("tor2", "Ethernet24/1"), ("mgmt2", "Ethernet16")]
+
+
+def test_a_pod_without_switches_is_valid(pod):
+    assert pod.load(rack_tail=", servers: [{name: s}], pdus: [{name: p}]").cables == ()
+
+
+def test_unmanaged_devices_need_no_cables(pod):
+    servers = ", ".join(f"{{name: s{n}, managed: {'true' if n < 4 else 'false'}}}" for n in range(6))
+    assert len(pod.load(rack_tail=f", servers: [{servers}]" + SWITCHES).cables) == 8 + 4 * 5 + 1
+
+
+def test_a_trunk_replaces_a_cable(pod):
+    cables = "{device: s4, connector: p1, switch: mgmt, port: Ethernet30, vlans: [13, 99]}"
+    servers = "{name: s0}, {name: s1}, {name: s2}, {name: s3}, {name: s4, roles: [controller]}"
+    found = pod.load(rack_tail=f", servers: [{servers}]{SWITCHES}, cables: [{cables}]")
+    assert [each.connector for each in found.cables if each.device == "s4"] == ["p1"]
 
 
 @pytest.mark.parametrize(("content", "message"), [case[1:] for case in ABSURD], ids=[case[0] for case in ABSURD])
@@ -166,7 +331,7 @@ def test_mistakes_have_columns(pod):
     assert [(each.line, each.column) for each in caught.value.mistakes] == [(14, 1)]
     with pytest.raises(PodError) as caught:
         load(str(pod.write(tail=tail.removesuffix("name: b\n"))))
-    assert [(each.line, each.column) for each in caught.value.mistakes] == [(12, 5), (13, 17), (13, 31)]
+    assert [(each.line, each.column) for each in caught.value.mistakes] == [(11, 5), (12, 5), (13, 17), (13, 31)]
 
 
 def test_all_repeated_keys_are_reported(pod):

@@ -366,7 +366,7 @@ def test_an_address_scope_for_all_subnets(pod):
     ("openstack", "message"),
     [
         ("{tenant: []}", "unknown key 'tenant': did you mean 'tenants'?"),
-        ("{mtu: 99}", "invalid mtu 99: use 1280 to 9216 bytes"),
+        ("{mtu: 99}", "invalid mtu 99: use 1280 to 9216"),
         ("{dns_domain: 'a_b'}", "invalid DNS domain 'a_b': use the form pod64.example"),
         ("{dns_servers: [dns1]}", "'dns1' of dns_servers is not an address: correct it"),
         (
@@ -406,5 +406,5 @@ def test_rejections(pod, openstack, message):
 
 
 def test_management_may_not_share_the_vlan_of_bmc(pod):
-    with pytest.raises(PodError, match="'bmc' and 'management' share VLAN 13"):
+    with pytest.raises(PodError, match="networks 'bmc', 'gw' and 'management' share VLAN 13"):
         config(pod, networks=FACTORY.replace("management: {", "management: {vlan: 13, "))

@@ -80,7 +80,7 @@ def test_subnets_only_have_name_servers_that_they_reach(pod):
         ("vlan: 12, subnet: 10.1.8.0/24", "VLAN 12 is used by both network 'storage'"),
         ("vlan: 21, subnet: 10.1.8.0/24", "VLAN 21 is used by both tenant 'beta'"),
         ("vlan: 22, subnet: 10.1.8.0/24", "VLAN 22 is used by both storage of tenant 'beta'"),
-        ("vlan: 5000, subnet: 10.1.8.0/24", "invalid VLAN 5000 of the storage network of tenant 'gamma'"),
+        ("vlan: 5000, subnet: 10.1.8.0/24", "storage network of tenant 'gamma': invalid vlan 5000"),
         ("vlan: 32, subnet: 10.1.7.0/25", "storage subnet 10.1.7.0/25 overlaps with 10.1.7.0/24 of tenant 'beta'"),
         ("vlan: 32, subnet: 10.1.5.0/25", "overlap: set 'subnet' to a separate one"),
     ],
