@@ -58,13 +58,14 @@ class MappingSchema:
     ``single`` allows a single text in the place of a list of texts; the result is a list.
     """
 
-    def __init__(self, label: str, spec: Spec, **rules: t.Any) -> None:
-        """``label`` names the mapping in messages.
+    def __init__(self, label: str, spec: Spec, about: t.Mapping[str, str] | None = None, **rules: t.Any) -> None:
+        """``label`` names the mapping in messages. ``about`` describes each key, for users.
 
         ``rules`` are those of ArgumentSpecValidator (mutually_exclusive and so on).
         """
         self.label = label
         self.declared = spec
+        self.about = about or {}
         self.rules = rules
         self._forms: dict[str, Form] = {
             name: option.get("form", TEXT)
@@ -224,3 +225,21 @@ class MappingSchema:
                 left = [each for each in left if each != message]
         for message in left:
             yield None, message
+
+
+TEXTS: Option = {"type": "list", "elements": "str"}
+
+
+def mapping(schema: MappingSchema) -> Option:
+    """Return an option whose value is a mapping."""
+    return {"type": "dict", "schema": schema}
+
+
+def mapping_list(schema: MappingSchema) -> Option:
+    """Return an option whose value is a list of mappings."""
+    return {"type": "list", "elements": "dict", "schema": schema}
+
+
+def number(lowest: int, highest: int, **option: t.Any) -> Option:
+    """Return an option whose value is a number in a range."""
+    return {"type": "int", "range": (lowest, highest), **option}

@@ -17,6 +17,7 @@ MACHINES_PER_SWITCH = 16  # in the reference port map
 # The networks of the reference design and their VLANs. BMC and GW share one VLAN.
 BMC, GW, MANAGEMENT, DATA, STORAGE = "bmc", "gw", "management", "data", "storage"
 VLANS = {BMC: 13, GW: 13, MANAGEMENT: 99, DATA: 11, STORAGE: 12}
+VLAN_NUMBERS = (1, 4094)  # lowest and highest
 # The kind of switch that carries each network, and the networks that projects of tenants may use.
 SWITCHES = {BMC: MANAGEMENT, GW: MANAGEMENT, MANAGEMENT: MANAGEMENT, DATA: DATA, STORAGE: DATA}
 SWITCH_MODELS = {DATA: "DCS-7060CX-32S-F", MANAGEMENT: "DCS-7010T-48-F"}  # of the reference design

@@ -10,7 +10,7 @@ import re
 import typing as t
 from dataclasses import replace
 
-from . import model, spec
+from . import model, openstack_spec, spec
 from .addresses import UniqueValues
 from .cabling import bonded
 from .clusters_and_partitions import ObjectLists
@@ -78,10 +78,10 @@ class _Reader:
 
     def cloud(self) -> model.Cloud:
         """Return the settings, without those with mistakes, which are recorded."""
-        physical = spec.OPENSTACK.child(self.block, "physical_networks", self.mistakes)
-        settings = spec.OPENSTACK.child(self.block, "networks", self.mistakes)
+        physical = openstack_spec.OPENSTACK.child(self.block, "physical_networks", self.mistakes)
+        settings = openstack_spec.OPENSTACK.child(self.block, "networks", self.mistakes)
         details = {
-            name: spec.CLOUD_NETWORKS.child(settings, name, self.mistakes, "network '%s' of openstack" % name)
+            name: openstack_spec.CLOUD_NETWORKS.child(settings, name, self.mistakes, "network '%s' of openstack" % name)
             for name in self.networks
             if settings.get(name)
         }
@@ -197,7 +197,7 @@ class _Reader:
                 vlans.take(str(network.vlan), "network '%s'" % network.name, self.block.error("", "networks"))
         machines = UniqueValues("machine")
         tenants: list[model.Tenant] = []
-        for block in spec.OPENSTACK.children(self.block, "tenants", self.mistakes):
+        for block in openstack_spec.OPENSTACK.children(self.block, "tenants", self.mistakes):
             with self.mistakes.collect():
                 if "project" not in block.invalid:
                     projects.take(block["project"], None, block.error("", "project"))
@@ -243,7 +243,9 @@ class _Reader:
     def _storage(self, block: Block, project: str) -> model.TenantStorage | None:
         if not block.get("storage"):
             return None
-        storage = spec.TENANT.child(block, "storage", self.mistakes, "storage network of tenant '%s'" % project)
+        storage = openstack_spec.TENANT.child(
+            block, "storage", self.mistakes, "storage network of tenant '%s'" % project
+        )
         nfs_servers = self._optional_addresses(storage, "nfs_servers")
         if storage.invalid:
             return None

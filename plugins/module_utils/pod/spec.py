@@ -5,45 +5,33 @@
 
 from __future__ import annotations
 
-import typing as t
-
 from ..vipu.partition_fields import IPU_FIELDS, PARTITION_FIELDS
 from ..vipu.ports import AGENT_PORT, CONTROLLER_PORT
 from .forms import NAME, NAMESPACE, NODE_LABEL, NODE_NAME, TEAM_NAME, WORD
-from .mapping_schema import MappingSchema, Option, Spec
-from .model import CONTROL_SUBNET, DATA, DATA_MTU, MACHINES_PER_RACK, MANAGEMENT, VLANS
-
-
-def _mapping(schema: MappingSchema) -> Option:
-    return {"type": "dict", "schema": schema}
-
-
-def _list(schema: MappingSchema) -> Option:
-    return {"type": "list", "elements": "dict", "schema": schema}
-
-
-def _number(lowest: int, highest: int, **option: t.Any) -> Option:
-    return {"type": "int", "range": (lowest, highest), **option}
-
+from .mapping_schema import TEXTS, MappingSchema, Option, Spec, mapping, mapping_list, number
+from .model import DATA, MACHINES_PER_RACK, MANAGEMENT, VLAN_NUMBERS, VLANS
+from .openstack_spec import OPENSTACK
 
 # Lowest and highest valid numbers.
 PORTS = (1, 65535)
-VLAN_NUMBERS = (1, 4094)
-MTUS = (1280, 9216)  # bytes
 RACK_NUMBERS = (0, 255)
 UNITS = (1, MACHINES_PER_RACK)
 RACK_UNITS = (1, 60)  # U
 INSTANCES = (0, 100000)
 
-_NAMES = {"type": "list", "elements": "str"}
-_WORDS = {**_NAMES, "form": WORD}
+_WORDS = {**TEXTS, "form": WORD}
 _NAME: Option = {"required": True, "form": NAME}
 _WORD: Option = {"form": WORD}
 _ONE_OR_SEVERAL_WORDS: Option = {**_WORDS, "single": True}
 _MANAGED: Option = {"type": "bool", "default": True}
 CONTROLLER = MappingSchema(
     "controller",
-    {"server": {}, "host": _ONE_OR_SEVERAL_WORDS, "port": _number(*PORTS, default=CONTROLLER_PORT)},
+    {"server": {}, "host": _ONE_OR_SEVERAL_WORDS, "port": number(*PORTS, default=CONTROLLER_PORT)},
+    {
+        "server": "Name of the server with the controller. By default, the first server with the role controller.",
+        "host": "Name or address of the controller, or a list of them, instead of server.",
+        "port": "TCP port of the controller.",
+    },
     mutually_exclusive=[("server", "host")],
 )
 # Roles of this collection for hosts. playbooks/hosts.yml and deployed_clients.yml define their order.
@@ -58,63 +46,70 @@ HOST_ROLES = (
 )
 DEPLOY = MappingSchema(
     "deploy",
-    {group: {**_NAMES, "choices": list(HOST_ROLES)} for group in ("controllers", "machines", "poplar_servers")},
-)
-NETWORK = MappingSchema("network", {"vlan": _number(*VLAN_NUMBERS), "subnet": {}})
-NETWORKS = MappingSchema("networks", {name: _mapping(NETWORK) for name in VLANS})
-PHYSICAL_NETWORKS = MappingSchema(
-    "physical networks", {DATA: {**_WORD, "default": "physnet100g"}, MANAGEMENT: {**_WORD, "default": "physnet1g"}}
-)
-CLOUD_NETWORK = MappingSchema("network of openstack", {"gateway": {}, "router_address": {}, "pools": _NAMES})
-CLOUD_NETWORKS = MappingSchema("networks of openstack", {name: _mapping(CLOUD_NETWORK) for name in VLANS})
-# Networks between controller VMs and Poplar VMs: one per tenant, or the management network of the POD.
-CONTROL_NETWORKS = ("tenant", MANAGEMENT)
-TENANT_STORAGE = MappingSchema(
-    "storage of a tenant",
-    {"vlan": _number(*VLAN_NUMBERS, required=True), "subnet": {"required": True}, "nfs_servers": _NAMES},
-)
-TENANT = MappingSchema(
-    "tenant",
+    {group: {**TEXTS, "choices": list(HOST_ROLES)} for group in ("controllers", "machines", "poplar_servers")},
     {
-        "project": {"required": True},
-        "vlan": _number(*VLAN_NUMBERS),
-        "allocation": {},
-        "storage": _mapping(TENANT_STORAGE),
+        "controllers": "Roles for the servers with the role controller.",
+        "machines": "Roles for hosts that simulate IPU-Machines.",
+        "poplar_servers": "Roles for the servers with the role poplar.",
     },
 )
-OPENSTACK = MappingSchema(
-    "openstack",
+NETWORK = MappingSchema(
+    "network",
+    {"vlan": number(*VLAN_NUMBERS), "subnet": {}},
     {
-        "physical_networks": _mapping(PHYSICAL_NETWORKS),
-        "mtu": _number(*MTUS, default=DATA_MTU),
-        "dns_domain": {},
-        "dns_servers": _NAMES,
-        "management_servers": _NAMES,
-        "nfs_servers": _NAMES,
-        "external_network": {},
-        "address_scope": {"type": "bool", "default": False},
-        "control_network": {"choices": CONTROL_NETWORKS, "default": CONTROL_NETWORKS[0]},
-        "control_subnet": {"default": CONTROL_SUBNET},
-        "networks": _mapping(CLOUD_NETWORKS),
-        "tenants": _list(TENANT),
+        "vlan": "VLAN. By default, that of the reference design.",
+        "subnet": "IPv4 subnet, in the form 10.1.0.0/16. By default, that of the reference design.",
+    },
+)
+NETWORKS = MappingSchema(
+    "networks",
+    {name: mapping(NETWORK) for name in VLANS},
+    {
+        "bmc": "BMCs of the IPU-Machines.",
+        "gw": "IPU-Gateways, and p1 of the servers.",
+        "management": "p2 and iDRAC of the servers, switches and PDUs.",
+        "data": "RNICs of the IPU-Machines, and bonds of the servers.",
+        "storage": "Storage, on the bonds of the servers.",
     },
 )
 KUBERNETES = MappingSchema(
     "kubernetes",
-    {"label": {"form": NODE_LABEL}, "servers": _NAMES, "node_names": {"type": "dict", "form": NODE_NAME}},
+    {"label": {"form": NODE_LABEL}, "servers": TEXTS, "node_names": {"type": "dict", "form": NODE_NAME}},
+    {
+        "label": "Label of all nodes of the POD. By default, vipu-ctrl=NAME with the name of the POD.",
+        "servers": "Poplar servers that are nodes. By default, all.",
+        "node_names": "Names in Kubernetes by server. By default, the names of the servers in lower case.",
+    },
 )
 ROLES = ("controller", "poplar")
 SERVER_INTERFACES = ("p1", "p2", "idrac", "data")
-SERVER_VALUES = MappingSchema("server's interface", {name: {} for name in SERVER_INTERFACES})
+SERVER_VALUES = MappingSchema(
+    "server's interface",
+    {name: {} for name in SERVER_INTERFACES},
+    {
+        "p1": "Port p1, in network gw.",
+        "p2": "Port p2, in network management.",
+        "idrac": "BMC of the server, in network management. It has no default address.",
+        "data": "Bond of the two 100GbE ports, in networks data and storage.",
+    },
+)
 SERVER = MappingSchema(
     "server",
     {
         "name": _NAME,
-        "roles": {**_NAMES, "choices": list(ROLES), "default": ["poplar"]},
+        "roles": {**TEXTS, "choices": list(ROLES), "default": ["poplar"]},
         "managed": _MANAGED,
         "bare_metal": {"type": "bool", "default": False},
-        "addresses": _mapping(SERVER_VALUES),
-        "macs": _mapping(SERVER_VALUES),
+        "addresses": mapping(SERVER_VALUES),
+        "macs": mapping(SERVER_VALUES),
+    },
+    {
+        "name": "Name of the server and of its host in the inventory.",
+        "roles": "Roles of the server.",
+        "managed": "Whether the playbooks configure and check the server.",
+        "bare_metal": "Whether the server is a node of Ironic. It needs an address of its idrac.",
+        "addresses": "Addresses by interface. By default, the rule of the POD assigns them.",
+        "macs": "MAC addresses by interface.",
     },
 )
 SWITCH = MappingSchema(
@@ -129,9 +124,27 @@ SWITCH = MappingSchema(
         "uplinks": {**_WORDS, "default": []},
         "uplink_channel": {"type": "int"},
     },
+    {
+        "name": "Name of the switch and of its host in the inventory.",
+        "kind": "Networks of the switch: data (100GbE) or management (1GbE).",
+        "model": "Model. By default, that of the reference design.",
+        "managed": "Whether the playbooks configure and check the switch.",
+        "address": "Management address. By default, the rule of the POD assigns it.",
+        "mac": "MAC of the management port.",
+        "uplinks": "Ports to the network of the site, trunks of all VLANs of the switch.",
+        "uplink_channel": "Number of the port-channel of the uplinks. Omit it for none.",
+    },
 )
 PDU = MappingSchema(
-    "PDU", {"name": _NAME, "model": {**_WORD, "default": "AP8886"}, "managed": _MANAGED, "address": {}, "mac": {}}
+    "PDU",
+    {"name": _NAME, "model": {**_WORD, "default": "AP8886"}, "managed": _MANAGED, "address": {}, "mac": {}},
+    {
+        "name": "Name of the PDU and of its host in the inventory.",
+        "model": "Model.",
+        "managed": "Whether the playbooks configure and check the PDU.",
+        "address": "Management address. By default, the rule of the POD assigns it.",
+        "mac": "MAC of the management port.",
+    },
 )
 CABLE = MappingSchema(
     "cable",
@@ -142,40 +155,78 @@ CABLE = MappingSchema(
         "port": {**_WORD, "required": True},
         "vlans": {"type": "list", "elements": "int"},
     },
+    {
+        "device": "Name of the device.",
+        "connector": "Connector of the device: mgmt or rnic, p1, p2, idrac, data1 or data2, management.",
+        "switch": "Name of the switch.",
+        "port": "Port of the switch.",
+        "vlans": "VLANs of the port. By default, those of the networks of the connector.",
+    },
 )
 RACK = MappingSchema(
     "rack",
     {
         "name": _NAME,
-        "number": _number(*RACK_NUMBERS, required=True),
-        "servers": _list(SERVER),
-        "switches": _list(SWITCH),
-        "pdus": _list(PDU),
-        "cables": _list(CABLE),
+        "number": number(*RACK_NUMBERS, required=True),
+        "servers": mapping_list(SERVER),
+        "switches": mapping_list(SWITCH),
+        "pdus": mapping_list(PDU),
+        "cables": mapping_list(CABLE),
+    },
+    {
+        "name": "Name of the rack, and group of its devices in the inventory.",
+        "number": "Logical rack number, the third part of its addresses.",
+        "servers": "Servers.",
+        "switches": "Switches.",
+        "pdus": "PDUs.",
+        "cables": "Cables that differ from the reference port map.",
     },
 )
 CLUSTER = MappingSchema(
     "cluster",
     {
         "id": _NAME,
-        "racks": _NAMES,
-        "machines": _NAMES,
+        "racks": TEXTS,
+        "machines": TEXTS,
         "topology": {"choices": ["mesh", "torus"], "default": "mesh"},
         "cluster_topology": {"choices": ["looped"]},
         "num_ilds": {"type": "int", "default": 1},
+    },
+    {
+        "id": "Name of the cluster.",
+        "racks": "Racks with its IPU-Machines, in the order of the IPU-Link domains.",
+        "machines": "IPU-Machines instead of racks, the lowest in the rack first.",
+        "topology": "Cabling of the IPU-Links: torus for a closed loop, else mesh.",
+        "cluster_topology": "Cabling of the GW-Links between domains. Omit it for the default of the controller.",
+        "num_ilds": "Number of IPU-Link domains, each within one rack.",
     },
     mutually_exclusive=[("racks", "machines")],
     required_one_of=[("racks", "machines")],
 )
 ALLOCATION = MappingSchema(
     "allocation",
-    {"id": _NAME, "cluster": {"required": True}, "size": {"type": "int"}, "machines": _NAMES},
+    {"id": _NAME, "cluster": {"required": True}, "size": {"type": "int"}, "machines": TEXTS},
+    {
+        "id": "Name of the allocation.",
+        "cluster": "Name of the cluster.",
+        "size": "Number of IPU-Machines, which the controller chooses.",
+        "machines": "Consecutive IPU-Machines of the cluster, instead of a size.",
+    },
     mutually_exclusive=[("size", "machines")],
     required_one_of=[("size", "machines")],
 )
-IPU = MappingSchema("IPU", {field.name: field.option for field in IPU_FIELDS})
+IPU = MappingSchema(
+    "IPU",
+    {field.name: field.option for field in IPU_FIELDS},
+    {
+        "ild": "Number of the IPU-Link domain.",
+        "topology_id": "Position of the IPU in the domain.",
+        "ild_routing_id": "Routing id of the domain.",
+        "routing_id": "Routing id of the IPU.",
+    },
+)
 # The options of the module vipu_partition besides id.
-_PARTITION: Spec = {**{field.name: field.option for field in PARTITION_FIELDS}, "ipus": _list(IPU)}
+_PARTITION: Spec = {**{field.name: field.option for field in PARTITION_FIELDS}, "ipus": mapping_list(IPU)}
 _REQUIRED = ("allocation", "size")
 PARTITION_OPTIONS: Spec = {name: option for name, option in _PARTITION.items() if name not in _REQUIRED}
 PARTITION_DIVISORS = ("num_gcds", "num_replicas", "num_segments")
@@ -186,10 +237,31 @@ PARTITION = MappingSchema(
         **{name: {**_PARTITION[name], "required": True} for name in _REQUIRED},
         **PARTITION_OPTIONS,
     },
+    {
+        "id": "Name of the partition.",
+        "allocation": "Name of the allocation.",
+        "size": "Number of IPUs, a power of two.",
+        "cluster": "Cluster of the allocation.",
+        "num_gcds": "Number of GCDs.",
+        "num_replicas": "Number of GCD sync replicas.",
+        "num_segments": "Number of IPU-Link segments.",
+        "routing": "Routing of the IPU-Links.",
+        "gw_routing": "Routing of the GW-Links.",
+        "sync_type": "Type of synchronization.",
+        "reconfigurable": "Whether IPU programs can change the IPU-Links.",
+        "ipus": "IPUs of the partition. By default, the controller chooses them.",
+        "disable_auto_reset": "Whether the IPUs keep their state when a program ends.",
+        "relocatable": "Whether the controller may move the partition to other IPUs.",
+    },
 )
 USER = MappingSchema(
     "user",
-    {"id": _NAME, "role": {"choices": ["user", "admin"], "default": "user"}, "allocations": _NAMES},
+    {"id": _NAME, "role": {"choices": ["user", "admin"], "default": "user"}, "allocations": TEXTS},
+    {
+        "id": "Name of the user.",
+        "role": "Role in the controller.",
+        "allocations": "Allocations that the user may use. By default, none.",
+    },
 )
 # An order of a team has the id TEAM.ORDER, so a team name has no '.' and is short.
 TEAM = MappingSchema(
@@ -199,7 +271,14 @@ TEAM = MappingSchema(
         "ipus": {"type": "int", "required": True},
         "namespace": {"form": NAMESPACE},
         "project": {},
-        "instances": _number(*INSTANCES),
+        "instances": number(*INSTANCES),
+    },
+    {
+        "name": "Name of the team.",
+        "ipus": "Quota of IPUs, at most the IPUs of the POD.",
+        "namespace": "Namespace in Kubernetes, which gets the quota.",
+        "project": "Project in OpenStack, which gets the quota.",
+        "instances": "Limit of VMs in the project. By default, one for every four IPUs.",
     },
 )
 # Keys of the inventory plugin; the model ignores them.
@@ -224,18 +303,36 @@ POD = MappingSchema(
         "name": _NAME,
         "machines": {"default": "machines.csv"},
         "shared_inventory": {"type": "bool", "default": False},
-        "agent_port": _number(*PORTS, default=AGENT_PORT),
-        "controller": _mapping(CONTROLLER),
-        "networks": _mapping(NETWORKS),
-        "openstack": _mapping(OPENSTACK),
-        "kubernetes": _mapping(KUBERNETES),
-        "deploy": _mapping(DEPLOY),
-        "racks": {**_list(RACK), "required": True},
-        "clusters": _list(CLUSTER),
-        "allocations": _list(ALLOCATION),
-        "partitions": _list(PARTITION),
-        "users": _list(USER),
-        "teams": _list(TEAM),
+        "agent_port": number(*PORTS, default=AGENT_PORT),
+        "controller": mapping(CONTROLLER),
+        "networks": mapping(NETWORKS),
+        "openstack": mapping(OPENSTACK),
+        "kubernetes": mapping(KUBERNETES),
+        "deploy": mapping(DEPLOY),
+        "racks": {**mapping_list(RACK), "required": True},
+        "clusters": mapping_list(CLUSTER),
+        "allocations": mapping_list(ALLOCATION),
+        "partitions": mapping_list(PARTITION),
+        "users": mapping_list(USER),
+        "teams": mapping_list(TEAM),
+    },
+    {
+        **dict.fromkeys(INVENTORY_KEYS, "Option of Ansible for constructed groups or caches."),
+        "name": "Name of the POD.",
+        "machines": "Table of IPU-Machines, relative to this file.",
+        "shared_inventory": "Whether other PODs are in the same inventory.",
+        "agent_port": "TCP port of the V-IPU agents.",
+        "controller": "V-IPU controller.",
+        "networks": "Networks with their VLANs and subnets.",
+        "openstack": "Networks in OpenStack. Omit it without OpenStack.",
+        "kubernetes": "Nodes of Kubernetes. Omit it without Kubernetes.",
+        "deploy": "Roles that the playbooks apply to hosts. By default, none.",
+        "racks": "Racks with their devices.",
+        "clusters": "Clusters of the controller.",
+        "allocations": "Shares of clusters.",
+        "partitions": "Partitions of allocations.",
+        "users": "Users of the controller.",
+        "teams": "Teams with a quota of IPUs.",
     },
 )
 MACHINE = MappingSchema(
@@ -243,16 +340,30 @@ MACHINE = MappingSchema(
     {
         "name": _NAME,
         "rack": {},
-        "unit": _number(*UNITS, required=True),
+        "unit": number(*UNITS, required=True),
         "bmc_mac": {"required": True},
         "gw_mac": {"required": True},
         "rnic_mac": {"required": True},
         "bmc_address": {},
         "gw_address": {},
         "rnic_address": {},
-        "rack_unit": _number(*RACK_UNITS),
+        "rack_unit": number(*RACK_UNITS),
         "serial": _WORD,
         "agent": {"form": NAME},
+    },
+    {
+        "name": "Name of the IPU-Machine and of its host in the inventory.",
+        "rack": "Name of the rack. It may be omitted with a single rack.",
+        "unit": "Number in the rack, 1 the lowest.",
+        "bmc_mac": "MAC of the BMC.",
+        "gw_mac": "MAC of the IPU-Gateway.",
+        "rnic_mac": "MAC of the RNIC.",
+        "bmc_address": "Address of the BMC. By default, the rule of the POD assigns it.",
+        "gw_address": "Address of the IPU-Gateway. By default, the rule of the POD assigns it.",
+        "rnic_address": "Address of the RNIC. By default, the rule of the POD assigns it.",
+        "rack_unit": "Mounting height, in U.",
+        "serial": "Serial number of the board.",
+        "agent": "Id of the V-IPU agent. By default, the name.",
     },
 )
 MACHINE_REQUIRED = ("name", "unit", "bmc_mac", "gw_mac", "rnic_mac")

@@ -37,11 +37,21 @@ def _mapping(schema: MappingSchema) -> Schema:
     rules += [{"anyOf": [{"required": [term]} for term in terms]} for terms in schema.rules.get("required_one_of", ())]
     return {
         "type": "object",
-        "properties": {name: _option(option) for name, option in schema.declared.items()},
+        "properties": {name: _described(schema, name) for name in schema.declared},
         "additionalProperties": False,
         **({"required": required} if required else {}),
         **({"allOf": rules} if rules else {}),
     }
+
+
+def _described(schema: MappingSchema, name: str) -> Schema:
+    """Return the schema of a key with its description, and with the rule of its text, except the general one."""
+    found = _option(schema.declared[name])
+    about = schema.about.get(name)
+    if about:
+        rule = found.get("description", "")
+        found["description"] = about if rule in ("", f"Use {TEXT.rule}.") else f"{about} {rule}"
+    return found
 
 
 def _option(option: Any) -> Schema:
