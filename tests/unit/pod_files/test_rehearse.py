@@ -115,7 +115,7 @@ def sleeps(process: psutil.Process) -> bool:
 
 def test_sigterm_ends_the_playbook_and_cleans_up(tmp_path: Path) -> None:
     (tmp_path / "site.yml").write_text(PLAYBOOK)
-    (tmp_path / "hosts").write_text("localhost ansible_connection=local\n")
+    (tmp_path / "hosts").write_text("all: {hosts: {localhost: {ansible_connection: local}}}\n")
     (tmp_path / "variables.json").write_text(json.dumps({"ansible_python_interpreter": sys.executable}))
     process = psutil.Popen([sys.executable, "-c", PROGRAM, str(tmp_path / "site.yml")])
     children: list[psutil.Process] = []

@@ -82,7 +82,7 @@ def test_other_sources_are_used_when_unparsed_is_allowed(pod, tmp_path):
     done = run("ansible-inventory", "-i", path, "-i", tmp_path / "more.yml", "--list", **lenient)
     assert done.returncode == 0
     assert '"other"' in done.stdout
-    assert "overlap: use separate ones (OPU300)" in done.stderr
+    assert "use separate subnets (OPU300)" in done.stderr
 
 
 def test_other_yaml_inventories_are_read(pod, tmp_path):

@@ -127,7 +127,8 @@ def test_servers_switches_and_pdus_whose_mac_is_known_get_leases(pod):
     tail = (
         ", servers: [{name: s1, macs: {p1: '02:aa:00:00:00:01', idrac: '02:aa:00:00:00:02'}}, "
         "{name: s2, macs: {p2: '02:aa:00:00:00:03'}}], "
-        "switches: [{name: tor, kind: data, mac: '02:aa:00:00:00:04'}], pdus: [{name: pdu, mac: '02:aa:00:00:00:05'}]"
+        "switches: [{name: tor, kind: data, mac: '02:aa:00:00:00:04'}, {name: mgmt, kind: management}], "
+        "pdus: [{name: pdu, mac: '02:aa:00:00:00:05'}]"
     )
     facts = {"interfaces": ["e"], "e": {"device": "e", "ipv4": {"address": "10.3.1.101"}}}
     plan = served(
