@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +21,21 @@ ADMINISTRATOR = "vipu-admin --config admin.vipu-cli.hcl"
 def agents(cli: Cli) -> list[str]:
     """Return the names of the agents of a secure controller."""
     return [agent["id"] for agent in cli.json(f"{ADMINISTRATOR} list agents")]
+
+
+def use_as_administrator(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the playbooks of the test call the secure controller as its administrator."""
+    key = re.findall('api-access-key="(.+)"', (cli.home / "admin.vipu-cli.hcl").read_text())[0]
+    values = {**cli.environment, "VIPU_CLI_API_USER_ID": "admin", "VIPU_CLI_API_ACCESS_KEY": key}
+    for name, value in values.items():
+        if name.startswith("VIPU_CLI_"):
+            monkeypatch.setenv(name, value)
+
+
+def take_over(cli: Cli) -> None:
+    """Make the secure controller the owner of its agents."""
+    for agent in agents(cli):
+        cli.out(f"{ADMINISTRATOR} take-over agent {agent}")
 
 
 @pytest.fixture

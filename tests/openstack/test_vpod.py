@@ -19,7 +19,7 @@ from openstack.connection import Connection as Cloud
 from tests.integration.bringup.own_twin import OwnTwin, changed
 from tests.integration.cli.cli_support import Cli
 from tests.openstack.neutron_pod import Plan, run
-from tests.openstack.secure_controller import ADMINISTRATOR, agents
+from tests.openstack.secure_controller import ADMINISTRATOR, take_over, use_as_administrator
 from tests.openstack.vpod_order import inventory_vars, partitions, roles, servers
 from tools.openstack.site import HOSTS
 
@@ -156,17 +156,9 @@ def test_a_user_of_a_secure_controller(
     secure_cli: Cli,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    key = re.findall('api-access-key="(.+)"', (secure_cli.home / "admin.vipu-cli.hcl").read_text())[0]
-    for name, value in {
-        **secure_cli.environment,
-        "VIPU_CLI_API_USER_ID": "admin",
-        "VIPU_CLI_API_ACCESS_KEY": key,
-    }.items():
-        if name.startswith("VIPU_CLI_"):
-            monkeypatch.setenv(name, value)
+    use_as_administrator(secure_cli, monkeypatch)
     play("vipu_objects.yml")
-    for agent in agents(secure_cli):
-        secure_cli.out(f"{ADMINISTRATOR} take-over agent {agent}")
+    take_over(secure_cli)
     name, folder = order["vpod_name"], secure_cli.home / "users"
     order["vipu_users_folder"] = str(folder)
 
