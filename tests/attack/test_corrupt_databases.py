@@ -15,13 +15,13 @@ from typing import Protocol
 
 import pytest
 
-from openipu.vipu.domain.history import changed_objects
 from openipu.vipu.domain.model import Change, Delete, Device, Kind, Operation, Put, ReadyState, Role
 from openipu.vipu.domain.state import State
 from openipu.vipu.server.initialise import initialise
 from openipu.vipu.storage import backup
 from openipu.vipu.storage.store import Store, StoreError
 from tests.unit.vipu.domain.rules_support import partition, pod, user
+from tests.unit.vipu.storage.store_support import write_revision
 
 SEED = "OPENIPU_CORRUPTION_SEED"  # environment variable
 LAST = "openipu.vipu.storage.last_revision.LastRevision.read"
@@ -221,17 +221,6 @@ class Crash:
         return load(self.folder, files)
 
 
-def commit(store: Store, state: State, changes: Sequence[Change]) -> None:
-    """Write changes as the controller does, with the next revision."""
-    before = state.copy()
-    state.apply(changes)
-    transaction = store.transaction()
-    transaction.add(changes, state)
-    changed = changed_objects(before, state, changes)
-    transaction.log(store.events, changed)
-    store.events.append(transaction.commit(), changed)
-
-
 @pytest.fixture(scope="module")
 def crash(tmp_path_factory: pytest.TempPathFactory) -> Crash:
     """Return a crash with a log that began again in the middle, so that it ends with frames of earlier changes."""
@@ -240,7 +229,7 @@ def crash(tmp_path_factory: pytest.TempPathFactory) -> Crash:
     initialise(path)
     store = Store(path)
     state = store.load()
-    commit(store, state, rack())
+    write_revision(store, state, *rack())
     earlier, states = b"", []
     for number in range(60):
         if number == 30:
@@ -249,7 +238,9 @@ def crash(tmp_path_factory: pytest.TempPathFactory) -> Crash:
             database = path.read_bytes()
             states.append(state.copy())
         partition = state.partitions[f"p{number % 40:02}"]
-        commit(store, state, [Put(replace(partition, operation=Operation.RESETTING, retries=partition.retries + 1))])
+        write_revision(
+            store, state, Put(replace(partition, operation=Operation.RESETTING, retries=partition.retries + 1))
+        )
         if number >= 30:
             states.append(state.copy())
     assert path.read_bytes() == database

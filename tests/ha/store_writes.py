@@ -7,27 +7,10 @@ from typing import Any
 
 import pytest
 
-from openipu.vipu.domain.history import changed_objects
 from openipu.vipu.domain.model import Agent, Change, Put
-from openipu.vipu.domain.state import State
 from openipu.vipu.storage.etcd import writes
 from openipu.vipu.storage.etcd.client import EtcdClient
 from openipu.vipu.storage.etcd.election import Leadership
-from openipu.vipu.storage.etcd.store import EtcdStore
-
-
-def write(store: EtcdStore, state: State, *changes: Change) -> int:
-    """Commit changes in one transaction, and return its revision."""
-    before = state.copy()
-    state.apply(changes)
-    transaction = store.transaction()
-    transaction.add(changes, state)
-    changed = changed_objects(before, state, changes)
-    transaction.log(store.events, changed)
-    revision = transaction.commit()
-    if revision:
-        store.events.append(revision, changed)
-    return revision
 
 
 def agents(count: int) -> list[Change]:

@@ -25,8 +25,8 @@ from openipu.vipu.storage.interface import NotLeaderError, StoreError
 from openipu.vipu.storage.store import Store
 from openipu.vipu.storage.writer import RecordWriter
 from tests.ha.replica import Replica
-from tests.ha.store_writes import agents, end_after, write
-from tests.unit.vipu.storage.store_support import all_records, rack
+from tests.ha.store_writes import agents, end_after
+from tests.unit.vipu.storage.store_support import all_records, rack, write_revision
 
 Start = Callable[[], Replica]
 
@@ -50,8 +50,8 @@ def test_records_of_every_kind_survive(start: Start) -> None:
     first = start().lead()
     state = first.load()
     desired = rack()
-    write(first, state, *all_records(desired))
-    write(first, state, Delete(Kind.PARTITION, "one"))
+    write_revision(first, state, *all_records(desired))
+    write_revision(first, state, Delete(Kind.PARTITION, "one"))
     desired.apply([Delete(Kind.PARTITION, "one")])
     last = first.events.revision
     first.close()
@@ -64,7 +64,7 @@ def test_a_follower_has_the_records_before_it_leads(start: Start) -> None:
     first, second = start(), start()
     store = first.lead()
     state = store.load()
-    write(store, state, *agents(3))
+    write_revision(store, state, *agents(3))
     assert second.mirror.wait(lambda seen: len(seen.records[Kind.AGENT]) == 3, 10)
     assert not second.leadership.campaign()
     store.close()
@@ -75,8 +75,8 @@ def test_a_follower_has_the_records_before_it_leads(start: Start) -> None:
 def test_transactions_larger_than_the_limits_are_atomic(start: Start, count: int) -> None:
     store = start().lead()
     state = store.load()
-    first = write(store, state, *agents(count))
-    assert write(store, state, Delete(Kind.AGENT, "ag0")) == first + 1
+    first = write_revision(store, state, *agents(count))
+    assert write_revision(store, state, Delete(Kind.AGENT, "ag0")) == first + 1
     store.close()
     assert start().lead().load() == state
 
@@ -85,7 +85,7 @@ def test_a_transaction_larger_than_the_bytes_of_a_request(start: Start, monkeypa
     monkeypatch.setattr(writes, "MAX_BYTES", 2000)
     store = start().lead()
     state = store.load()
-    write(store, state, *agents(100))
+    write_revision(store, state, *agents(100))
     store.close()
     assert start().lead().load() == state
 
@@ -100,18 +100,18 @@ def test_a_leader_that_ends_within_a_large_transaction(
     replica = start()
     store = replica.lead()
     state = store.load()
-    write(store, state, *agents(5))
+    write_revision(store, state, *agents(5))
     before = state.copy()
     end_after(monkeypatch, replica.client, replica.leadership, fails_at)
     with pytest.raises(NotLeaderError):
-        write(store, state, *(change for change in all_records(rack()) if isinstance(change, Put)))
+        write_revision(store, state, *(change for change in all_records(rack()) if isinstance(change, Put)))
     monkeypatch.undo()
     store.close()
     successor = start().lead()
     found = successor.load()
     assert found in (before, state)
     assert (found == state) == (fails_at >= 2)  # the second transaction commits: part, head
-    assert write(successor, found, Put(Agent("new", "10.0.0.2"))) == successor.events.revision
+    assert write_revision(successor, found, Put(Agent("new", "10.0.0.2"))) == successor.events.revision
 
 
 def test_parts_of_an_uncommitted_transaction_have_no_effect(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +123,7 @@ def test_parts_of_an_uncommitted_transaction_have_no_effect(start: Start, monkey
         state = store.load()
         end_after(monkeypatch, replica.client, replica.leadership, transactions)
         with pytest.raises(NotLeaderError):
-            write(store, state, *agents(20 * transactions))
+            write_revision(store, state, *agents(20 * transactions))
         expected = state
         store.close()
     assert start().lead().load() == expected
@@ -138,7 +138,7 @@ def test_a_missing_part_of_a_committed_transaction_is_noticed(
     state = store.load()
     end_after(monkeypatch, replica.client, replica.leadership, 2)
     with pytest.raises(NotLeaderError):
-        write(store, state, *agents(20))
+        write_revision(store, state, *agents(20))
     monkeypatch.undo()
     first = replica.keys.staged
     replica.client.call("KV", "DeleteRange", rpc.DeleteRangeRequest(key=first, range_end=end_of(first)))
@@ -153,14 +153,14 @@ def test_a_former_leader_cannot_write(start: Start) -> None:
     first, second = start(), start()
     store = first.lead()
     state = store.load()
-    write(store, state, *agents(1))
+    write_revision(store, state, *agents(1))
     # The lease ends, and the former leader does not notice, as after a pause.
     first.leadership._stopping.set()
     first.leadership._revoke(first.leadership._lease)
     successor = second.lead()
     assert successor.load().agents.keys() == {"ag0"}
     with pytest.raises(NotLeaderError):
-        write(store, state, Put(Agent("late", "10.0.0.9")))
+        write_revision(store, state, Put(Agent("late", "10.0.0.9")))
     assert store.lost
     assert second.leadership.token > first.leadership.token
     first.leadership._lease = 0
@@ -182,9 +182,9 @@ def test_an_attempt_that_was_executed_without_a_response(start: Start, monkeypat
         return response
 
     monkeypatch.setattr(replica.client, "call", lose)
-    first = write(store, state, *agents(2))
+    first = write_revision(store, state, *agents(2))
     assert lost
-    assert write(store, state, Put(Agent("next", "10.0.0.7"))) == first + 1
+    assert write_revision(store, state, Put(Agent("next", "10.0.0.7"))) == first + 1
 
 
 def test_epochs_increase(start: Start) -> None:
@@ -228,7 +228,7 @@ def nest_too_deep(value: bytes) -> bytes:
 def test_damaged_records_are_rejected(start: Start, key: str, damage: Callable[[bytes], bytes]) -> None:
     replica = start()
     store = replica.lead()
-    write(store, store.load(), *agents(2))
+    write_revision(store, store.load(), *agents(2))
     name = replica.keys.prefix + key.encode()
     request = rpc.RangeRequest(key=name, range_end=name + b"\xff")
     *_, pair = replica.client.call("KV", "Range", request).kvs
@@ -254,7 +254,7 @@ def test_the_log_of_revisions_is_bounded(start: Start, monkeypatch: pytest.Monke
     store = replica.lead()
     state = store.load()
     for number in range(40):
-        write(store, state, Put(Agent(f"ag{number}", "10.0.0.1", number + 1)))
+        write_revision(store, state, Put(Agent(f"ag{number}", "10.0.0.1", number + 1)))
     kept = store.events.since(store.events.compacted)
     store.close()
     again = start()

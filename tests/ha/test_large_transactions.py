@@ -22,9 +22,9 @@ from openipu.vipu.storage.etcd import codec, content, writes
 from openipu.vipu.storage.etcd.keys import Location
 from openipu.vipu.storage.interface import NotLeaderError
 from tests.ha.replica import Replica
-from tests.ha.store_writes import end_after, write
+from tests.ha.store_writes import end_after
 from tests.unit.vipu.domain.rules_support import pod
-from tests.unit.vipu.storage.store_support import DEVICE, all_records
+from tests.unit.vipu.storage.store_support import DEVICE, all_records, write_revision
 
 REQUEST_BYTES = 3 << 19  # default of etcd (--max-request-bytes)
 PARTITIONS = 120
@@ -113,10 +113,10 @@ def test_the_largest_transaction(
     """The next byte stages it: two parts, the commit, and its execution in two groups with the end in a third."""
     store = replica.lead()
     state = store.load()
-    write(store, state, *all_records(pod(32)))
+    write_revision(store, state, *all_records(pod(32)))
     changes = padded(replica, state, partitions(state.copy()), writes.MAX_BYTES + more)
     sizes.clear()
-    write(store, state, *changes)
+    write_revision(store, state, *changes)
     assert len(sizes) == transactions
     assert writes.MAX_BYTES * 0.99 < max(sizes) < REQUEST_BYTES
     assert reread(replica, location) == state
@@ -129,12 +129,12 @@ def test_a_leader_that_ends_within_the_next_larger_transaction(
     """Its successor has all of the changes, or none of them."""
     store = replica.lead()
     state = store.load()
-    write(store, state, *all_records(pod(32)))
+    write_revision(store, state, *all_records(pod(32)))
     before = state.copy()
     changes = padded(replica, state, partitions(state.copy()), writes.MAX_BYTES + 1)
     end_after(monkeypatch, replica.client, replica.leadership, fails_at)
     with pytest.raises(NotLeaderError):
-        write(store, state, *changes)
+        write_revision(store, state, *changes)
     monkeypatch.undo()
     assert reread(replica, location) == (state if fails_at >= 3 else before)
 
@@ -156,6 +156,6 @@ def test_parts_of_a_large_transaction(
     store = replica.lead()
     state = store.load()
     sizes.clear()
-    write(store, state, *(Put(make(number)) for number in range(count)))
+    write_revision(store, state, *(Put(make(number)) for number in range(count)))
     assert writes.MAX_BYTES * 0.9 < max(sizes) < writes.MAX_BYTES * 1.01
     assert reread(replica, location) == state

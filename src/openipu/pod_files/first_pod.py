@@ -9,7 +9,7 @@ from pathlib import Path
 
 from openipu.pod_files import json_schema
 from openipu.pod_files.files import PodFilesError
-from openipu.shared.pod.model import DATA, MACHINES_PER_SWITCH, MANAGEMENT
+from openipu.twin.launch import generate
 
 _SCHEMA = "pod.schema.json"
 _LOWEST_RACK_UNIT = 3
@@ -84,9 +84,8 @@ class FirstPod:
     def _rack(self, number: int) -> str:
         first = (number - 1) * self.servers + 1
         switches = "".join(
-            f"      - {{name: {prefix}{number}{suffix}, kind: {kind}}}\n"
-            for suffix in ("", "b")[: 2 if self.machines > MACHINES_PER_SWITCH else 1]
-            for prefix, kind in (("tor", DATA), ("mgmt", MANAGEMENT))
+            f"      - {{name: {each['name']}, kind: {each['kind']}}}\n"
+            for each in generate.switches(number, self.machines)
         )
         roles = {1: "[controller, poplar]"}
         servers = "".join(

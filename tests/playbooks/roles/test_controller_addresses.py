@@ -64,7 +64,7 @@ def test_the_result_of_an_order_has_all_addresses(tmp_path: Path, hosts: str, ex
     found = shown(
         tmp_path,
         "{{ order_summary.controller }}",
-        [ROOT / "playbooks/vars/ipu_order.yml"],
+        [ROOT / "playbooks/vars" / name for name in ("controller.yml", "ipu_order.yml")],
         vipu_api_host=hosts,
         vipu_api_port=8091,
         **order,

@@ -143,13 +143,17 @@ class PodSize:
         return (rack - 1) // self.ilds + 1
 
 
+def switches(rack: int, machines: int) -> list[dict[str, str]]:
+    """Return name and kind of the switches of a rack: one of each kind for every 16 machines."""
+    return [
+        {"name": f"{prefix}{rack}{suffix}", "kind": kind}
+        for suffix in ("", "b")[: 2 if machines > MACHINES_PER_SWITCH else 1]
+        for prefix, kind in (("tor", DATA), ("mgmt", MANAGEMENT))
+    ]
+
+
 def _devices(rack: int, machines: int) -> dict[str, Any]:
-    """Return the devices of a rack, with one switch of each kind for every 16 machines."""
     return {
-        "switches": [
-            {"name": f"{prefix}{rack}{suffix}", "kind": kind}
-            for suffix in ("", "b")[: 2 if machines > MACHINES_PER_SWITCH else 1]
-            for prefix, kind in (("tor", DATA), ("mgmt", MANAGEMENT))
-        ],
+        "switches": switches(rack, machines),
         "pdus": [{"name": f"pdu{2 * rack - 1}"}, {"name": f"pdu{2 * rack}"}],
     }

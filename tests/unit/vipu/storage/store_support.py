@@ -7,6 +7,7 @@ import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
+from openipu.vipu.domain.history import changed_objects
 from openipu.vipu.domain.model import (
     Change,
     Device,
@@ -17,6 +18,7 @@ from openipu.vipu.domain.model import (
     Role,
 )
 from openipu.vipu.domain.state import State
+from openipu.vipu.storage.interface import RecordStore
 from openipu.vipu.storage.store import Store
 from tests.unit.vipu.domain.rules_support import partition, pod, user
 
@@ -29,6 +31,20 @@ def write(store: Store, state: State, *changes: Change) -> None:
     transaction = store.transaction()
     transaction.add(changes, state)
     transaction.commit()
+
+
+def write_revision(store: RecordStore, state: State, *changes: Change) -> int:
+    """Apply changes to a state and to a store as the controller does, and return the revision, 0 without a new one."""
+    before = state.copy()
+    state.apply(changes)
+    transaction = store.transaction()
+    transaction.add(changes, state)
+    changed = changed_objects(before, state, changes)
+    transaction.log(store.events, changed)
+    revision = transaction.commit()
+    if revision:
+        store.events.append(revision, changed)
+    return revision
 
 
 def all_records(state: State) -> list[Change]:
