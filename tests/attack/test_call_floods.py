@@ -18,7 +18,8 @@ import pytest
 
 from openipu.shared.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
 from openipu.shared.vipu.contract import admin
-from openipu.vipu.api.endpoints import Endpoints, ListenAddress
+from openipu.vipu.api.addresses import ListenAddress
+from openipu.vipu.api.endpoints import Endpoints
 from openipu.vipu.api.guard import RequestGuard
 from tests.attack import defences
 from tests.integration.vipu_servers import Client, Process, run

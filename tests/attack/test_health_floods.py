@@ -12,8 +12,8 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from openipu.vipu.api.addresses import ListenAddress
 from openipu.vipu.api.admission import LIMITS, Admission, Group
-from openipu.vipu.api.endpoints import ListenAddress
 from openipu.vipu.api.guard import RequestGuard
 from openipu.vipu.server import health
 from tests.integration.vipu_servers import InProcess, InstantLife

@@ -41,14 +41,14 @@ def no_conflict(state: Any, found: Any) -> str:
 @pytest.mark.defence("openipu.vipu.fleet.auto_add.conflict", no_conflict)
 def test_an_announcement_with_the_id_of_another_agent(instant_server: InProcess, discovery: Discovery) -> None:
     api = instant_server.admin
-    api.CreateAgent(admin.CreateAgentRequest(spec=admin.AgentSpec(id="127.6.6.6-8080", host="127.2.1.1")))
+    api.CreateAgent(admin.CreateAgentRequest(spec=admin.AgentSpec(id="127.6.6.6-8080", host="127.0.9.1")))
     announce(discovery, "127.6.6.6")
-    announce(discovery, "127.2.1.2")
+    announce(discovery, "127.0.9.2")
     reply = add(instant_server, "127.0.0.0/8")
-    assert api.GetAgent(admin.GetAgentRequest(id="127.6.6.6-8080")).agent.spec.host == "127.2.1.1"
-    assert reply.agent_ids == ["127.2.1.2-8080"], "it does not block the others"
+    assert api.GetAgent(admin.GetAgentRequest(id="127.6.6.6-8080")).agent.spec.host == "127.0.9.1"
+    assert reply.agent_ids == ["127.0.9.2-8080"], "it does not block the others"
     (rejected,) = reply.rejected
-    assert (rejected.host, rejected.conflict) == ("127.6.6.6", "agent '127.6.6.6-8080' is registered at 127.2.1.1:8080")
+    assert (rejected.host, rejected.conflict) == ("127.6.6.6", "agent '127.6.6.6-8080' is registered at 127.0.9.1:8080")
     listed = api.ListDiscoveredAgents(admin.ListDiscoveredAgentsRequest()).agents
     assert [bool(each.conflict) for each in listed] == [False, True]
 
@@ -70,13 +70,13 @@ def all_found(found: Any, allowed: Any) -> list[Any]:
 
 
 @pytest.mark.defence("openipu.vipu.fleet.auto_add.select", all_found)
-@pytest.mark.parametrize("allowed", [(), ("127.2.1.2-8080",), ("127.2.0.0/16",)])
+@pytest.mark.parametrize("allowed", [(), ("127.0.9.2-8080",), ("127.0.9.0/24",)])
 def test_agents_that_nobody_allowed(instant_server: InProcess, discovery: Discovery, allowed: tuple[str, ...]) -> None:
     announce(discovery, "127.6.6.6")
-    announce(discovery, "127.2.1.2")
+    announce(discovery, "127.0.9.2")
     try:
         add(instant_server, *allowed)
     except grpc.RpcError as error:
         assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
     registered = [each.spec.id for each in instant_server.admin.ListAgents(admin.ListAgentsRequest()).agents]
-    assert registered == (["127.2.1.2-8080"] if allowed else [])
+    assert registered == (["127.0.9.2-8080"] if allowed else [])

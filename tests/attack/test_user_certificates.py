@@ -269,7 +269,7 @@ def test_certificates_that_expire_during_a_busy_stream(
         number = 0
         while found.code is None and time.monotonic() < deadline:
             number += 1
-            spec = admin.AgentSpec(id=f"ag{number}", host="127.2.1.1", port=number)
+            spec = admin.AgentSpec(id=f"ag{number}", host="127.0.9.1", port=number)
             users.server.admin.CreateAgent(admin.CreateAgentRequest(spec=spec), metadata=users.metadata("root"))
             until(lambda: found.code or ("agent", f"ag{number}") in found.objects)  # noqa: B023
         assert found.code is REJECTED

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from openipu.shared.vipu.contract import admin, virmgrpc
-from openipu.vipu.api.endpoints import ListenAddress
+from openipu.vipu.api.addresses import ListenAddress
 from openipu.vipu.storage import event_log
 from tests.events.rulebook import state
 from tests.events.source import Source

@@ -49,9 +49,11 @@ class Controller:
         *options: str,
         host: str = "127.0.0.1",
         port: int = 0,
+        credentials: grpc.ChannelCredentials | None = None,
     ) -> None:
-        """``port``: 0 for a free one."""
+        """``port``: 0 for a free one. ``credentials``: of health checks, None without TLS."""
         self.name = name
+        self._credentials = credentials
         self.host, self.port, self.metrics_port = host, port or free_port(), free_port()
         self.relay = Relay(targets)
         url = f"etcd://{','.join(self.relay.addresses)}{prefix}"
@@ -110,7 +112,8 @@ class Controller:
         if self.process is None:
             return None
         assert self.process.poll() is None, f"{self.name} has ended: {self.log.read_text()}"
-        with grpc.insecure_channel(self.address) as channel:
+        target, credentials = self.address, self._credentials
+        with grpc.secure_channel(target, credentials) if credentials else grpc.insecure_channel(target) as channel:
             try:
                 reply = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=1)
             except grpc.RpcError:
@@ -142,6 +145,7 @@ class Controllers:
         options: Sequence[str] = (),
         hosts: Sequence[str] = (),
         initialise: bool = True,
+        credentials: grpc.ChannelCredentials | None = None,
     ) -> None:
         """``hosts``: those of controllers on a common port. Without them, each has its own port of one host."""
         match = re.fullmatch(r"etcd://([^/]+)(/.*)?", store)
@@ -153,7 +157,9 @@ class Controllers:
         self.store = store
         port = free_port() if hosts else 0
         self.all = [
-            Controller(f"c{n}", folder, targets, prefix, module, *options, host=host, port=port)
+            Controller(
+                f"c{n}", folder, targets, prefix, module, *options, host=host, port=port, credentials=credentials
+            )
             for n, host in enumerate(hosts or ["127.0.0.1"] * count)
         ]
         try:

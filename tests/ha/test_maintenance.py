@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -11,9 +12,10 @@ import pytest
 from aetcd import rpc
 
 from openipu.vipu.server.initialise import initialise
-from openipu.vipu.storage import snapshot
+from openipu.vipu.storage import snapshot, transfer
 from openipu.vipu.storage.etcd import content
-from openipu.vipu.storage.etcd.keys import Location, end_of
+from openipu.vipu.storage.etcd.keys import Keys, Location, end_of
+from openipu.vipu.storage.etcd.mirror import DamagedError
 from openipu.vipu.storage.store import Store
 from tests.ha.replica import Replica
 from tests.integration.vipu_servers import run
@@ -105,7 +107,11 @@ def test_damaged_records_are_restored(database: Path, url: str, location: Locati
         client.call("KV", "Put", rpc.PutRequest(key=found.kvs[0].key, value=b"damaged"))
     checked = run("check", "--store", url)
     assert checked.returncode == 1
-    assert "Restore a backup" in checked.stderr
+    fault = (
+        "The log of revisions cannot be read" if name == "revisions/" else f"The key {found.kvs[0].key.decode()!r} has"
+    )
+    assert f"they are damaged. {fault}" in " ".join(checked.stderr.split())
+    assert checked.stderr.rstrip().endswith("Restore a backup.")
     command = ["restore", "--store", url, "--records-only", str(archive)]
     assert "already exists. Nothing was restored" in run(*command).stderr
     restored = run(*command, "--overwrite", "--yes")
@@ -113,6 +119,38 @@ def test_damaged_records_are_restored(database: Path, url: str, location: Locati
     after = content.read(location)
     assert after.records == before.records
     assert after.revision > before.revision
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("records/agent/a", "{"), ("records/unknown/a", "{}"), ("revisions/x/0", "{}"), ("records/agent/a", 5), (5, "{}")],
+    ids=str,
+)
+def test_damaged_values_of_a_committed_transaction_are_reported_and_restored(
+    database: Path, location: Location, key: str | int, value: str | int
+) -> None:
+    """A leader has ended between the commit of a large transaction and its execution."""
+    transfer.to_etcd(database, location)
+    before = content.read(location)
+    name = location.prefix + key if isinstance(key, str) else key
+    keys = Keys(location.prefix)
+    with content.connected(location) as client:
+        head = json.loads(client.call("KV", "Range", rpc.RangeRequest(key=keys.head)).kvs[0].value)
+        values = {
+            keys.staged_part("1-1", 0): [[name, value]],
+            keys.head: {**head, "staged": {"name": "1-1", "parts": 1}},
+        }
+        for changed, object in values.items():
+            client.call("KV", "Put", rpc.PutRequest(key=changed, value=json.dumps(object).encode()))
+    with pytest.raises(DamagedError) as raised:
+        content.read(location)
+    assert str(raised.value).startswith(
+        f"Cannot read the records in etcd: they are damaged. A committed transaction has the key {name!r}"
+    )
+    assert str(raised.value).endswith("Restore a backup.")
+    with content.exclusive(location, damaged_allowed=True) as target:
+        target.replace(before.restored(target.position()))
+    assert content.read(location).records == before.records
 
 
 def test_a_restore_names_lost_partitions(database: Path, url: str, location: Location, tmp_path: Path) -> None:

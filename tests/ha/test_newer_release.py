@@ -96,7 +96,7 @@ def test_damage_with_the_version_of_this_release(existing: EtcdClient, location:
     replica = Replica(location)
     with closing(replica):
         existing.call("KV", "Put", rpc.PutRequest(key=replica.keys.records + b"rack/r1", value=b"{}"))
-        with pytest.raises(mirror.DamagedError, match="damaged"):
+        with pytest.raises(mirror.DamagedError, match=r"The key '.+/records/rack/r1' has .+\. Restore a backup\."):
             replica.mirror.wait(lambda seen: False, 10)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import grpc
 import pytest
 
-from openipu.vipu.api.endpoints import ListenAddress
+from openipu.vipu.api.addresses import ListenAddress
 from openipu.vipu.server import replica
 from openipu.vipu.server.controller import Settings
 from openipu.vipu.storage.etcd.client import EtcdUnavailableError

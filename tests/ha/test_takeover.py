@@ -18,10 +18,19 @@ import pytest
 from openipu.shared.vipu.client import Client, Connection, VipuError
 from openipu.shared.vipu.contract import admin
 from openipu.shared.vipu.failover import LEADER_METADATA
+from openipu.vipu.metrics.catalog import PROCESS
 from tests.ha.controllers import Controllers, listed
 from tests.ha.etcd_nodes import EtcdCluster
 from tests.integration.vipu_servers import environment, run
 from tests.waiting import until
+
+OF_ALL = (
+    "vipu_build_info",
+    "vipu_controller_leads",
+    "vipu_controller_leader_info",
+    "vipu_controller_leader_changes_total",
+)
+OF_FOLLOWERS = "vipu_follower_revision", "vipu_follower_silence_seconds"
 
 
 def add(address: str, id: str) -> None:
@@ -56,7 +65,8 @@ def test_followers_name_the_leader(controllers: Controllers) -> None:
     assert dict(error.value.trailing_metadata())[LEADER_METADATA] == leader.address
     assert listed(leader.address) == {}
     follower = run("health", "--port", str(followers[0].port))
-    assert (follower.returncode, "its health is NOT_SERVING" in follower.stderr) == (1, True)
+    assert follower.returncode == 1
+    assert f"its health is NOT_SERVING, because it follows {leader.address}. Use the leader" in follower.stderr
     standby = run("health", "--port", str(followers[0].port), "--standby")
     assert standby.stdout == f"vipu-server follows {leader.address}, on {followers[0].address}\n"
     assert f"serves on {leader.address}" in run("health", "--port", str(leader.port), "--standby").stdout
@@ -72,6 +82,9 @@ def test_followers_export_the_leader_and_their_lag(controllers: Controllers) -> 
     until(lambda: follower.metrics()["vipu_follower_revision"] == of_leader["vipu_store_revision"], 20)
     found = follower.metrics()
     assert (found["vipu_controller_leads"], found[known]) == (0, 1)
+    # No records: sums over all controllers count those of the leader once.
+    assert {name.partition("{")[0] for name in found} - set(PROCESS) == {*OF_ALL, *OF_FOLLOWERS}
+    assert {name.partition("{")[0] for name in of_leader} >= {*OF_ALL, "vipu_agents", "vipu_rpc_handled_total"}
     assert found["vipu_follower_silence_seconds"] < 10
     leader.kill()
     until(controllers.leader, 60, controllers.logs)
@@ -214,8 +227,16 @@ class ChangingClient:
                 assert set(self.created) <= {each.spec.id for each in found} <= {*self.created, *self.unknown}
 
 
-def test_a_rolling_restart_loses_nothing(controllers: Controllers) -> None:
+@pytest.fixture
+def with_long_lease(url: str, tmp_path: Path) -> Iterator[Controllers]:
+    made = Controllers(tmp_path, url, options=("--lease-seconds", "20"))
+    yield made
+    made.close()
+
+
+def test_a_rolling_restart_loses_nothing(with_long_lease: Controllers) -> None:
     """Restart the followers and then the leader, as in an upgrade. No read fails, and changes continue in seconds."""
+    controllers = with_long_lease
     leader = controllers.wait_leader()
     client = ChangingClient(controllers.addresses)
     try:
@@ -229,5 +250,6 @@ def test_a_rolling_restart_loses_nothing(controllers: Controllers) -> None:
         client.stop()
     print(f"{len(client.created)} changes, {len(client.unknown)} unknown, longest pause {client.longest:.1f} s")
     assert len(client.unknown) <= 1, "only a call in the moment of the leader's stop has no result"
-    assert client.longest < 20
+    # Measured: 1.1 to 1.7 s at loads up to 9. A leader that keeps its lease of 20 s costs 16 s.
+    assert client.longest <= 10
     assert set(client.created) <= agents(controllers.wait_leader().address)

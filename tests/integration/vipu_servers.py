@@ -19,7 +19,7 @@ import grpc
 from openipu.shared.vipu.contract import admin, virmgrpc
 from openipu.twin.machine.machine import MachineSpec
 from openipu.twin.rack.rack import Rack
-from openipu.vipu.api.endpoints import ListenAddress
+from openipu.vipu.api.addresses import ListenAddress
 from openipu.vipu.domain import rules
 from openipu.vipu.domain.context import Allowed, Context
 from openipu.vipu.domain.model import Change, Device, Kind, Operation, Partition, Put, ReadyState, Topology
@@ -288,7 +288,7 @@ def pod(
     if isinstance(machines, Machines):
         agents = machines.agents
     else:
-        agents = [admin.AgentSpec(id=f"ag{n:02}", host=f"127.2.1.{n}") for n in range(1, machines + 1)]
+        agents = [admin.AgentSpec(id=f"ag{n:02}", host=f"127.0.9.{n}") for n in range(1, machines + 1)]
     names = [agent.id for agent in agents]
     sizes = {"a1": len(agents)} if allocations is None else allocations
     reply = client.admin.Apply(

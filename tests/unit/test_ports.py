@@ -88,3 +88,11 @@ def test_a_number_is_held_until_its_release(tmp_path: Path) -> None:
 
 def _take_number(folder: Path) -> bool:
     return Locks("numbers", folder).take(7)
+
+
+@pytest.mark.parametrize("folder", ["attack", "events", "ha", "integration", "playbooks", "pods"])
+def test_controllers_of_tests_use_no_agents_of_the_twin(folder: str) -> None:
+    """A controller takes over the agents that it registers. Those of ``make twin-up`` are in 127.2.0.0/16."""
+    texts = {path: path.read_text() for path in (ROOT / "tests" / folder).rglob("*.py")}
+    assert texts
+    assert [str(path) for path, text in texts.items() if "127.2." in text] == []

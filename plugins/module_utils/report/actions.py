@@ -13,6 +13,7 @@ import typing as t
 from collections import Counter
 
 from ..vipu.cluster_test.cable_names import cable_name, link_name
+from ..vipu.cluster_test.failures import unreachable_reason
 from . import recabling
 from .chassis_ports import ChassisPort, Pair, cable, port_of
 
@@ -44,7 +45,11 @@ def actions(run: t.Mapping[str, t.Any]) -> list[Action]:
     failures = [failure for result in results for failure in result["failures"]]
     silent = _silent(failures)
     found = [
-        Action("Find out why %s does not respond, and test again. Its cables were not tested." % id) for id in silent
+        Action(
+            "Find out why %s does not respond, and test again. Its cables were not tested.%s"
+            % (id, " The controller reports: %s." % reason if reason else "")
+        )
+        for id, reason in silent.items()
     ]
     done: set[Pair | None] = set()
     for step in (_recabled, _broken, _noisy):
@@ -61,10 +66,13 @@ def actions(run: t.Mapping[str, t.Any]) -> list[Action]:
     return found + [Action(text) for text in dict.fromkeys(texts)]
 
 
-def _silent(failures: t.Iterable[Failure]) -> list[str]:
-    """Return the agents that did not respond."""
-    silences = (each for each in failures if each["kind"] == "agent_unreachable" and not cable(each))
-    return list(dict.fromkeys(each["agent"] for each in silences if each["agent"]))
+def _silent(failures: t.Iterable[Failure]) -> dict[str, str]:
+    """Return the agents that did not respond, with the first reason. It is empty if the controller reported none."""
+    found: dict[str, str] = {}
+    for each in failures:
+        if each["kind"] == "agent_unreachable" and each["agent"] and not cable(each):
+            found[each["agent"]] = found.get(each["agent"]) or unreachable_reason(each)
+    return found
 
 
 def _explained(failure: Failure, silent: t.Container[str]) -> bool:

@@ -336,9 +336,10 @@ class Client:
 
     def _failed(self, action: str, reason: str) -> str:
         """Return a message; ``reason`` is a clause about the controller, and the remedy."""
+        address = self._failover.untrusted or self.connection.address
         if not action:
-            return "Cannot reach the V-IPU controller at %s: it %s" % (self.connection.address, reason)
-        return "Cannot %s: the V-IPU controller at %s %s" % (action, self.connection.address, reason)
+            return "Cannot reach the V-IPU controller at %s: it %s" % (address, reason)
+        return "Cannot %s: the V-IPU controller at %s %s" % (action, address, reason)
 
 
 _CALL = "call the controller"  # action in messages of calls without one

@@ -20,6 +20,8 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5  # seconds after all controllers were c
 READS = ("Get", "List", "Count", "Check", "Watch")  # begin of the names of calls that change nothing
 _NO_RESPONSE = ("UNAVAILABLE", "DEADLINE_EXCEEDED")  # the host may be down
 _OWN_CANCELLATIONS = ("Locally cancelled", "Channel closed")  # details of calls that this client ended
+# Another program may listen on the address, or its controller needs another certificate.
+_UNTRUSTED = ("CERTIFICATE_VERIFY_FAILED", "Hostname Verification", "is not in peer certificate")
 _NOT_SENT = ("failed to connect", "Connection refused", "No route to host", "Network is unreachable", "connect: ")
 
 
@@ -61,6 +63,8 @@ class Failover:
         self._current = 0
         self._pause = _FIRST_PAUSE
         self._tried = 0  # since the last success
+        self.untrusted = ""
+        """Address whose certificate ended the last call, empty for other results."""
 
     @property
     def address(self) -> str:
@@ -69,25 +73,31 @@ class Failover:
 
     def succeed(self) -> None:
         """Stay with this controller."""
-        self._tried, self._pause = 0, _FIRST_PAUSE
+        self._tried, self._pause, self.untrusted = 0, _FIRST_PAUSE, ""
 
     def fail(self, error: t.Any, method: str, deadline: float) -> bool:
         """Choose another controller after a failed call, and return whether to repeat the call there.
 
         A change is repeated only when it was surely not made: by a controller that does not lead, or that was not
-        reached. ``deadline``: monotonic time after which nothing is repeated.
+        reached. A certificate that cannot be verified ends the call, so that it is noticed. ``deadline``: monotonic
+        time after which nothing is repeated.
         """
+        details = error.details() or ""
+        self.untrusted = ""
         if len(self._addresses) < 2 or not (error.code().name in _NO_RESPONSE or was_cancelled(error)):
             return False
         metadata = {key: str(value) for key, value in error.trailing_metadata() or ()}
         rejected = metadata.get(ERROR_CODE_METADATA) == NOT_LEADER
         leader = metadata.get(LEADER_METADATA, "")
+        if any(sign in details for sign in _UNTRUSTED):
+            self.untrusted = self.address
         if leader in self._addresses and leader != self.address:
             self._current = self._addresses.index(leader)
         else:
             self._current = (self._current + 1) % len(self._addresses)
         self._tried += 1
-        details = error.details() or ""
+        if self.untrusted:
+            return False
         not_sent = error.code().name == "UNAVAILABLE" and any(sign in details for sign in _NOT_SENT)
         if not (rejected or not_sent or method.startswith(READS)):
             return False

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import psutil
 
 STOP_SECONDS = 10.0  # from SIGTERM until SIGKILL
+PROGRESS_SECONDS = 4.0  # between two lines about a process that is not ready yet
 _POLL_SECONDS = 0.02
 
 
@@ -97,16 +98,33 @@ class Service:
             except OSError as error:
                 raise ProcessError(f"Cannot start {self.command[0]}: {error.strerror}.") from None
         try:
-            self.pid_file.write_text(json.dumps({"pid": process.pid, "started": _start_mark(process.pid)}) + "\n")
-        except OSError as error:
+            self.record(process.pid)
+        except ProcessError:
             process.kill()
             process.wait()
+            raise
+
+    def record(self, pid: int) -> None:
+        """Write the pid file of a process. Raises ProcessError."""
+        try:
+            self.pid_file.write_text(json.dumps({"pid": pid, "started": _start_mark(pid)}) + "\n")
+        except OSError as error:
             raise ProcessError(f"Cannot write {self.pid_file}: {error.strerror}.") from None
 
-    def wait_ready(self, ready: Callable[[], bool], seconds: float) -> None:
-        """Wait until ``ready`` returns true. Raises ProcessError when the process ends or the time is over."""
-        deadline = time.monotonic() + seconds
+    def wait_ready(
+        self, ready: Callable[[], bool], seconds: float, report: Callable[[str], None] | None = None
+    ) -> None:
+        """Wait until ``ready`` returns true.
+
+        ``report`` receives a line about the progress every few seconds. Raises ProcessError when the process ends or
+        the time is over.
+        """
+        started = reported = time.monotonic()
+        deadline = started + seconds
         while not ready():
+            if report and time.monotonic() >= reported + PROGRESS_SECONDS:
+                reported = time.monotonic()
+                report(f"{reported - started:5.0f} s  Waiting for {self.title}")
             if self.running() is None:
                 line = self.last_log_line().removesuffix(".")
                 raise ProcessError(f"Cannot start {self.title}: it exited immediately: {line}. See {self.log}.")

@@ -105,7 +105,7 @@ def test_lines_of_text(server: InProcess, start: Callable[..., Running]) -> None
     running = start(server, "vipu-admin watch all")
     running.wait(lambda: len(running.lines) == 7)
     revision = server.server.controller.events.revision
-    assert running.lines[0] == f"{revision} | put | agent | ag01 | 127.2.1.1:8080"
+    assert running.lines[0] == f"{revision} | put | agent | ag01 | 127.0.9.1:8080"
     assert running.lines[4] == f"{revision} | put | cluster | cl0 | ag01 ag02 ag03 ag04"
     assert running.lines[5] == f"{revision} | put | allocation | a1 | ag01 ag02 (8 free IPUs)"
     server.user.CreatePartition(partition("p1"))

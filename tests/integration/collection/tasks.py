@@ -11,7 +11,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from tests.integration.vipu_servers import InProcess
 
-AGENTS = [{"id": f"ag{n:02}", "host": f"127.2.1.{n}"} for n in range(1, 3)]
+AGENTS = [{"id": f"ag{n:02}", "host": f"127.0.9.{n}"} for n in range(1, 3)]
 NAMES = [agent["id"] for agent in AGENTS]
 CLUSTER = {"id": "cl0", "agents": NAMES, "topology": "torus"}
 ALLOCATION = {"id": "team-a", "cluster": "cl0", "size": 2}

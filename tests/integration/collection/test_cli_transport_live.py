@@ -63,7 +63,7 @@ def step(kind: str, id: str, action: Action = Action.CREATE, **desired: Any) -> 
 
 
 POD = [
-    *(step("agent", f"ag{n:02}", host=f"127.2.1.{n}") for n in range(1, 5)),
+    *(step("agent", f"ag{n:02}", host=f"127.0.9.{n}") for n in range(1, 5)),
     step("cluster", "cl0", agents=[f"ag{n:02}" for n in range(1, 5)], num_ilds=2, topology="torus"),
     step("allocation", "team-a", cluster="cl0", size=4),
     step("partition", "vision", allocation="team-a", size=8, num_gcds=2, reconfigurable=True),
@@ -116,8 +116,8 @@ def test_both_transports_discover_the_same_agents(
     assert cli.discovered() == grpc.discovered() == []
     pod(server, machines=1, allocations={})
     server.life.found = [
-        DiscoveredAgent("127.2.1.1", 8080, "lo", 0.00002),
-        DiscoveredAgent("127.2.1.2", 8081, "lo", 2.154768458),
+        DiscoveredAgent("127.0.9.1", 8080, "lo", 0.00002),
+        DiscoveredAgent("127.0.9.2", 8081, "lo", 2.154768458),
     ]
     assert cli.discovered() == grpc.discovered()
     assert [agent["agent"] for agent in cli.discovered()] == ["ag01", None]
@@ -130,7 +130,7 @@ def test_a_batch_stops_at_the_first_rejected_step(
     cli = connect(server)
     errors = cli.write(
         [
-            step("agent", "ag01", host="127.2.1.1"),
+            step("agent", "ag01", host="127.0.9.1"),
             step("cluster", "cl0", agents=["ag01", "ag02"]),
             step("allocation", "a1", cluster="cl0", size=1),
         ],
@@ -194,7 +194,7 @@ def test_tenants_of_a_secure_controller(
     assert key
     admin = connect(server, **tls_options, api_user_id="admin", api_access_key=key[1])
     created = [
-        step("agent", "ag01", host="127.2.1.1"),
+        step("agent", "ag01", host="127.0.9.1"),
         step("cluster", "cl0", agents=["ag01"]),
         step("user", "alice"),
     ]

@@ -22,7 +22,7 @@ BIN = Path(sys.executable).parent
 Result = dict[str, Any]
 Together = Callable[..., list[Result]]
 PARTITION = {"id": "p", "allocation": "team-a", "size": 4}
-AGENT = {"id": "ag09", "host": "127.2.1.9"}
+AGENT = {"id": "ag09", "host": "127.0.9.9"}
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def test_different_objects_of_one_id_are_an_error(server: InProcess, together: T
 
 def test_an_object_that_both_change_gets_the_last_value(server: InProcess, together: Together) -> None:
     perform = performer(server)
-    hosts = [partial(perform, "vipu_agent", id="ag09", host=f"127.2.1.{number}") for number in (9, 10)]
+    hosts = [partial(perform, "vipu_agent", id="ag09", host=f"127.0.9.{number}") for number in (9, 10)]
     assert outcome(together(*hosts)) == ([], [True, True])
 
 
@@ -138,7 +138,7 @@ def over_commands(server: InProcess) -> Callable[..., Result]:
 
 
 def test_both_create_and_remove_over_the_command_lines(server: InProcess, together: Together) -> None:
-    agents = [{"id": f"ag{number:02}", "host": f"127.2.1.{number}"} for number in range(6, 10)]
+    agents = [{"id": f"ag{number:02}", "host": f"127.0.9.{number}"} for number in range(6, 10)]
     task = partial(over_commands(server), "vipu_pod", agents=agents, partitions=[PARTITION])
     results = together(task, task)
     assert [result.get("msg") for result in results] == [None, None]
@@ -156,7 +156,7 @@ def test_a_change_before_a_different_object_is_reported(server: InProcess, toget
             agents=[{"id": id, "host": host}],
             partitions=[{**PARTITION, "size": size}],
         )
-        for id, host, size in (("ag08", "127.2.1.8", 2), ("ag09", "127.2.1.9", 4))
+        for id, host, size in (("ag08", "127.0.9.8", 2), ("ag09", "127.0.9.9", 4))
     )
     messages, changed = outcome(together(*tasks))
     assert (len(messages), changed) == (1, [True, True]), messages

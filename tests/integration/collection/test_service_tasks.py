@@ -53,7 +53,7 @@ def test_the_reason_can_change(server: InProcess, perform: Perform) -> None:
     other = {**OUT, "service_reason": "pump"}
     assert four_runs(perform, "vipu_agent", **other) == [True, True, False, False]
     assert service(server) == (True, "pump")
-    moved = perform("vipu_agent", id="ag01", host="127.2.1.9")
+    moved = perform("vipu_agent", id="ag01", host="127.0.9.9")
     assert (moved["changed"], service(server)) == (True, (True, "pump"))
     failed = perform("vipu_agent", **{**other, "in_service": True})
     assert failed["failed"] and "Omit the reason" in failed["msg"]
@@ -63,16 +63,16 @@ def test_the_reason_can_change(server: InProcess, perform: Perform) -> None:
 def test_a_pod_with_agents_out_of_service(server: InProcess, perform: Perform) -> None:
     assert four_runs(perform, "vipu_pod", agents=[OUT, AGENTS[1]]) == [True, True, False, False]
     assert service(server) == (True, "fan 2 fails")
-    new = {"id": "ag03", "host": "127.2.1.3", "in_service": False}
+    new = {"id": "ag03", "host": "127.0.9.3", "in_service": False}
     assert four_runs(perform, "vipu_pod", agents=[new]) == [True, True, False, False]
     assert server.server.controller.state.out_of_service == {"ag01", "ag03"}
-    rejected = perform("vipu_pod", agents=[{**new, "id": "ag04", "host": "127.2.1.4"}], **CLI)
+    rejected = perform("vipu_pod", agents=[{**new, "id": "ag04", "host": "127.0.9.4"}], **CLI)
     assert rejected["failed"] and "it has no flag for in_service false" in rejected["msg"]
 
 
 def test_another_vipu_admin_has_no_command_for_it(server: InProcess, perform: Perform, tmp_path: Path) -> None:
     vendor = tmp_path / "vipu-admin"
-    vendor.write_text("#!/bin/sh\nprintf ' Agent ID | Host | Port\\n---\\n ag01 | 127.2.1.1 | 8080\\n'\n")
+    vendor.write_text("#!/bin/sh\nprintf ' Agent ID | Host | Port\\n---\\n ag01 | 127.0.9.1 | 8080\\n'\n")
     vendor.chmod(0o755)
     failed = perform("vipu_agent", **OUT, transport="cli", vipu_admin_path=str(vendor))
     assert failed["failed"]

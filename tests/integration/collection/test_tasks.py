@@ -27,9 +27,9 @@ def public_only(server: InProcess, vipu_server: Callable[..., InProcess]) -> InP
 
 def test_omitted_options_stay_unchanged(perform: Perform, tmp_path: Path) -> None:
     assert not perform("vipu_cluster", id="cl0", agents=NAMES)["changed"]  # it is a torus
-    assert perform("vipu_agent", id="ag01", host="127.2.1.1", port=8081)["changed"]
-    moved = perform("vipu_agent", id="ag01", host="127.2.1.9")
-    assert (moved["changed"], moved["agent"]["host"], moved["agent"]["port"]) == (True, "127.2.1.9", 8081)
+    assert perform("vipu_agent", id="ag01", host="127.0.9.1", port=8081)["changed"]
+    moved = perform("vipu_agent", id="ag01", host="127.0.9.9")
+    assert (moved["changed"], moved["agent"]["host"], moved["agent"]["port"]) == (True, "127.0.9.9", 8081)
     file = str(tmp_path / "alice.hcl")
     perform("vipu_user", id="alice", allocations=["team-a"], config_dest=file)
     admin_now = perform("vipu_user", id="alice", role="admin", config_dest=file)
@@ -268,14 +268,14 @@ def test_a_rejected_batch_has_an_error_for_each_object(server: InProcess, perfor
 @pytest.mark.parametrize(
     ("module", "options"),
     [
-        ("vipu_agent", {"id": "ag09", "host": "127.2.1.9", "port": -1}),
+        ("vipu_agent", {"id": "ag09", "host": "127.0.9.9", "port": -1}),
         ("vipu_allocation", {"id": "a2", "cluster": "cl0", "size": 1 << 40}),
         ("vipu_partition", {"id": "p2", "allocation": "team-a", "size": -4}),
         ("vipu_pod", {"partitions": [{"id": "p2", "allocation": "team-a", "size": -4}]}),
         ("vipu_cluster", {"id": "c" * 10_000, "agents": NAMES}),
-        ("vipu_agent", {"id": "ag\x0009", "host": "127.2.1.9"}),
-        ("vipu_agent", {"id": "ag\udc8009", "host": "127.2.1.9"}),
-        ("vipu_agent", {"id": "ag09", "host": "127.2.1.9", "api_access_key": "päss", "api_user_id": "a"}),
+        ("vipu_agent", {"id": "ag\x0009", "host": "127.0.9.9"}),
+        ("vipu_agent", {"id": "ag\udc8009", "host": "127.0.9.9"}),
+        ("vipu_agent", {"id": "ag09", "host": "127.0.9.9", "api_access_key": "päss", "api_user_id": "a"}),
     ],
 )
 def test_invalid_values_are_rejected(perform: Perform, module: str, options: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ import grpc
 import pytest
 
 from openipu.shared.vipu.contract import admin, virmgrpc
-from openipu.vipu.api.endpoints import ListenAddress
+from openipu.vipu.api.addresses import ListenAddress
 from openipu.vipu.fleet.status import DiscoveredAgent
 from tests.integration.vipu_servers import Client, InProcess, InstantLife, partition, pod, wait_active
 
@@ -31,13 +31,13 @@ def removed(reply: object) -> list[tuple[int, str]]:
 
 def test_agents(instant_server: InProcess) -> None:
     api = instant_server.admin
-    api.CreateAgent(admin.CreateAgentRequest(spec=admin.AgentSpec(id="ag01", host="127.2.1.1")))
-    api.CreateAgent(admin.CreateAgentRequest(spec=admin.AgentSpec(id="ag02", host="127.2.1.2", port=8081)))
+    api.CreateAgent(admin.CreateAgentRequest(spec=admin.AgentSpec(id="ag01", host="127.0.9.1")))
+    api.CreateAgent(admin.CreateAgentRequest(spec=admin.AgentSpec(id="ag02", host="127.0.9.2", port=8081)))
     assert rejection(
-        lambda: api.CreateAgent(admin.CreateAgentRequest(spec=admin.AgentSpec(id="ag03", host="127.2.1.1", port=8080)))
+        lambda: api.CreateAgent(admin.CreateAgentRequest(spec=admin.AgentSpec(id="ag03", host="127.0.9.1", port=8080)))
     ) == (
         grpc.StatusCode.ALREADY_EXISTS,
-        "Cannot create agent 'ag03': agent 'ag01' already uses 127.2.1.1:8080.",
+        "Cannot create agent 'ag03': agent 'ag01' already uses 127.0.9.1:8080.",
     )
     listed = api.ListAgents(admin.ListAgentsRequest()).agents
     assert [(agent.spec.id, agent.spec.port, agent.state) for agent in listed] == [("ag01", 8080, 1), ("ag02", 8081, 1)]
@@ -96,7 +96,7 @@ def test_clusters_and_allocations(instant_server: InProcess) -> None:
 def test_a_whole_pod_at_once(instant_server: InProcess) -> None:
     api = instant_server.admin
     request = admin.ApplyRequest(
-        agents=[admin.AgentSpec(id=f"ag{n}", host=f"127.2.1.{n}") for n in range(1, 5)],
+        agents=[admin.AgentSpec(id=f"ag{n}", host=f"127.0.9.{n}") for n in range(1, 5)],
         clusters=[admin.ClusterSpec(id="cl0", agent_ids=[f"ag{n}" for n in range(1, 5)])],
         allocations=[admin.AllocationSpec(id="a1", cluster_id="cl0", size=4)],
         partitions=[admin.PartitionSpec(requirements=partition("p1", 8).requirements, relocatable=True)],
@@ -136,7 +136,7 @@ def test_a_whole_pod_at_once(instant_server: InProcess) -> None:
 def test_a_batch_with_an_invalid_item_changes_nothing(instant_server: InProcess) -> None:
     reply = instant_server.admin.Apply(
         admin.ApplyRequest(
-            agents=[admin.AgentSpec(id="ag1", host="127.2.1.1"), admin.AgentSpec(id="../x", host="127.2.1.2")],
+            agents=[admin.AgentSpec(id="ag1", host="127.0.9.1"), admin.AgentSpec(id="../x", host="127.0.9.2")],
             users=[admin.UserSpec(id="alice")],
         )
     )
@@ -186,17 +186,17 @@ def test_users(instant_server: InProcess) -> None:
 
 def test_discovered_agents(instant_server: InProcess) -> None:
     api = instant_server.admin
-    instant_server.life.found = [DiscoveredAgent(f"127.2.1.{n}", 8080, "eth1", 1.5) for n in (1, 2)]
-    api.CreateAgent(admin.CreateAgentRequest(spec=admin.AgentSpec(id="ag01", host="127.2.1.1")))
+    instant_server.life.found = [DiscoveredAgent(f"127.0.9.{n}", 8080, "eth1", 1.5) for n in (1, 2)]
+    api.CreateAgent(admin.CreateAgentRequest(spec=admin.AgentSpec(id="ag01", host="127.0.9.1")))
     listed = api.ListDiscoveredAgents(admin.ListDiscoveredAgentsRequest()).agents
     assert [(each.auto_add_id, each.agent_id, each.network_interface) for each in listed] == [
-        ("127.2.1.1-8080", "ag01", "eth1"),
-        ("127.2.1.2-8080", "", "eth1"),
+        ("127.0.9.1-8080", "ag01", "eth1"),
+        ("127.0.9.2-8080", "", "eth1"),
     ]
-    request = admin.AddDiscoveredAgentsRequest(allowed=["127.2.1.0/24"])
-    assert api.AddDiscoveredAgents(request).agent_ids == ["127.2.1.2-8080"]
+    request = admin.AddDiscoveredAgentsRequest(allowed=["127.0.9.0/24"])
+    assert api.AddDiscoveredAgents(request).agent_ids == ["127.0.9.2-8080"]
     assert api.AddDiscoveredAgents(request) == admin.AddDiscoveredAgentsReply()
-    assert api.GetAgent(admin.GetAgentRequest(id="127.2.1.2-8080")).agent.spec.host == "127.2.1.2"
+    assert api.GetAgent(admin.GetAgentRequest(id="127.0.9.2-8080")).agent.spec.host == "127.0.9.2"
 
 
 def test_a_separate_admin_endpoint(vipu_server: Callable[..., InProcess]) -> None:

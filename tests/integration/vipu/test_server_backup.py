@@ -256,7 +256,7 @@ def test_a_start_completes_an_interrupted_restore(
     server = vipu_process()
     pod(server, 4)
     file, _ = backup.create(database, certs, tmp_path)
-    server.admin.CreateAgent(admin.CreateAgentRequest(spec=admin.AgentSpec(id="later", host="127.2.1.99")))
+    server.admin.CreateAgent(admin.CreateAgentRequest(spec=admin.AgentSpec(id="later", host="127.0.9.99")))
     assert server.stop() == 0
     with monkeypatch.context() as patch:  # as after a kill before the first move
         patch.setattr(replacement, "_complete", Mock(side_effect=KeyboardInterrupt))
@@ -276,7 +276,7 @@ def test_a_log_of_the_old_database_is_not_applied_to_the_restored_one(
     server = vipu_process()
     pod(server, 4)
     file, _ = backup.create(tmp_path / "vipu-server.db", certs, tmp_path)
-    server.admin.CreateAgent(admin.CreateAgentRequest(spec=admin.AgentSpec(id="later", host="127.2.1.99")))
+    server.admin.CreateAgent(admin.CreateAgentRequest(spec=admin.AgentSpec(id="later", host="127.0.9.99")))
     server.kill()
     assert (tmp_path / "vipu-server.db-wal").stat().st_size > 0
     backup.restore(file, tmp_path / "vipu-server.db", certs, overwrite=True)

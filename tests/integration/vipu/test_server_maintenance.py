@@ -29,6 +29,8 @@ def test_health(vipu_process: Start, certs: Path) -> None:
     port = server.address.split(":")[1]
     healthy = run("health", "--port", port)
     assert (healthy.returncode, healthy.stdout) == (0, f"vipu-server 0.1.0 serves on 127.0.0.1:{port}\n")
+    by_wildcard = run("health", "--port", port, "--host", "0.0.0.0")
+    assert (by_wildcard.returncode, by_wildcard.stdout) == (0, f"vipu-server 0.1.0 serves on localhost:{port}\n")
     expired = port_and_agents(port, certs.parent / "expired")
     issue.create(certs.parent / "expired", [], -DAY)
     assert run("health", *expired).stderr.startswith("Error OPU614: Cannot use certificate ")

@@ -21,7 +21,7 @@ from openipu.shared.vipu.certificates import signing_request
 from openipu.shared.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
 from openipu.shared.vipu.contract import admin, virmgrpc
 from openipu.vipu.api import auth, methods
-from openipu.vipu.api.endpoints import ListenAddress
+from openipu.vipu.api.addresses import ListenAddress
 from openipu.vipu.domain.model import Put, Role
 from openipu.vipu.server.initialise import initialise
 from openipu.vipu.storage import writer
@@ -97,7 +97,7 @@ def tenants(secure: Callable[..., InProcess]) -> Iterator[tuple[User, User, User
     server = secure()
     root = User(server, "root", server.root_key)  # type: ignore[attr-defined]
     request = admin.ApplyRequest(
-        agents=[admin.AgentSpec(id=f"ag{n}", host=f"127.2.1.{n}") for n in (1, 2, 3)],
+        agents=[admin.AgentSpec(id=f"ag{n}", host=f"127.0.9.{n}") for n in (1, 2, 3)],
         clusters=[admin.ClusterSpec(id="cl0", agent_ids=["ag1", "ag2", "ag3"])],
         allocations=[
             admin.AllocationSpec(id="a1", cluster_id="cl0", size=1),

@@ -72,7 +72,7 @@ def test_batches_can_set_the_state(instant_server: InProcess) -> None:
     pod(instant_server, 2)
 
     def apply(**service: Any) -> Any:
-        agent = admin.AgentSpec(id="ag01", host="127.2.1.1", **service)
+        agent = admin.AgentSpec(id="ag01", host="127.0.9.1", **service)
         request = virmgrpc.PartitionRequirements(id="p", size=4, allocation_id="a1")
         partitions = [admin.PartitionSpec(requirements=request)]
         return instant_server.admin.Apply(admin.ApplyRequest(agents=[agent], partitions=partitions))

@@ -15,7 +15,7 @@ import pytest
 from openipu.shared.vipu.contract import admin, virmgrpc
 from openipu.shared.vipu.object_rules import ID_RULE
 from openipu.vipu.api import watch
-from openipu.vipu.api.endpoints import ListenAddress
+from openipu.vipu.api.addresses import ListenAddress
 from openipu.vipu.domain.model import Agent, Put
 from openipu.vipu.server.controller import Server, Settings
 from openipu.vipu.server.initialise import initialise

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Arguments and environment variables that are no text."""
+"""Options that all programs share, and arguments and environment variables that are no text."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import click
@@ -65,6 +66,23 @@ def commands(command: click.Command) -> Iterator[click.Command]:
 def test_all_programs_are_tested() -> None:
     project = tomllib.loads(Path("pyproject.toml").read_text())["project"]
     assert {*project["scripts"]} == PROGRAMS.keys() - {"rack"}
+
+
+@pytest.mark.parametrize("program", sorted(PROGRAMS.keys() - {"rack"}))
+def test_the_version_is_printed(program: str) -> None:
+    done = CliRunner().invoke(load(program), ["--version"])
+    assert (done.exit_code, done.output) == (0, f"{program} {version('openipu')}\n")
+
+
+@pytest.mark.parametrize("program", sorted(PROGRAMS.keys() - {"rack"}))
+def test_every_command_and_option_has_a_help_text(program: str) -> None:
+    missing = []
+    for each in commands(load(program)):
+        options = [option for option in each.params if isinstance(option, click.Option) and not option.hidden]
+        missing += [f"{each.name} {option.name}" for option in options if not option.help]
+        if not each.help:
+            missing.append(each.name or program)
+    assert missing == []
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

@@ -43,6 +43,14 @@ def test_a_process_is_started_found_and_stopped(service):
     again.stop()  # a second stop is no error
 
 
+def test_a_wait_reports_its_progress(service, monkeypatch):
+    monkeypatch.setattr("openipu.process.background.PROGRESS_SECONDS", 0.05)
+    lines: list[str] = []
+    service.start()
+    service.wait_ready(lambda: len(lines) >= 2, 20, lines.append)
+    assert [line.split() for line in lines] == [["0", "s", "Waiting", "for", "the", "sleeper"]] * 2
+
+
 def test_a_process_that_ignores_sigterm_is_killed(service, monkeypatch):
     monkeypatch.setattr("openipu.process.background.STOP_SECONDS", 0.3)
     script = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('here', flush=True); signal.pause()"

@@ -30,6 +30,14 @@ def failure_message(found: Object, cluster: str) -> str:
     return "Cluster '%s' did not pass its tests: %s." % (cluster, "; ".join(tests))
 
 
+def unreachable_reason(failure: t.Mapping[str, t.Any]) -> str:
+    """Return the reason of a failure of an agent without a response, without a final dot. Empty without a reason.
+
+    The agent may respond, but reject this controller. The reason then contains the remedy.
+    """
+    return str(failure["reason"]).partition(" did not respond: ")[2].rstrip(".")
+
+
 def _named(failure: Object) -> str:
     """Return a short description of a failure: the cable with both ends, or the machine."""
     problem = {
@@ -45,7 +53,7 @@ def _named(failure: Object) -> str:
         ends = (port_name(end["agent"], end["kind"], end["port"]) for end in (a, b))
         return "%s: %s" % (cable_name(*ends), problem)
     if failure["kind"] == "agent_unreachable":
-        return "%s: %s" % (failure["agent"], problem)
+        return "%s: %s" % (failure["agent"], unreachable_reason(failure) or problem)
     if failure["link"]:
         return "%s: %s" % (link_name(failure["agent"], failure["link"]), problem)
     return str(failure["reason"]).rstrip(".")

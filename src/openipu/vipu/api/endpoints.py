@@ -17,6 +17,7 @@ import grpc
 
 from openipu.process import memory
 from openipu.process.limits import connection_limit, raise_file_limit
+from openipu.vipu.api.addresses import ListenAddress
 from openipu.vipu.api.admission import Admission, Group, Immediate
 from openipu.vipu.api.auth import Authenticator
 from openipu.vipu.api.exchange import Exchanges
@@ -57,18 +58,6 @@ _OPTIONS = (
 VERSION, USER = "virmgrpc.VersionService", "virmgrpc.UserService"
 TENANT, ADMIN = "openipu.vipu.admin.v1.TenantService", "openipu.vipu.admin.v1.AdminService"
 PUBLIC = (VERSION, USER)
-
-
-@dataclass(frozen=True, slots=True)
-class ListenAddress:
-    """Address to listen on. Port 0 selects a free port."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        """Return the address in the form that gRPC expects."""
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)

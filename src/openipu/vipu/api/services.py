@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from openipu.shared.vipu.addresses import is_wildcard
 from openipu.shared.vipu.contract import admin, virmgrpc
+from openipu.vipu.api.addresses import ListenAddress
 from openipu.vipu.api.admin import AdminService
 from openipu.vipu.api.convert import Message
-from openipu.vipu.api.endpoints import ADMIN, TENANT, USER, VERSION, EndpointOptions, Endpoints, ListenAddress
+from openipu.vipu.api.endpoints import ADMIN, TENANT, USER, VERSION, EndpointOptions, Endpoints
 from openipu.vipu.api.health import REFLECTION, reflection_handler
 from openipu.vipu.api.public import UserService, VersionService
 from openipu.vipu.api.tenant import TenantService

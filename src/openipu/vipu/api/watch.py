@@ -47,6 +47,7 @@ _CHUNK = 100  # events of one reply
 _BOOKMARK_SECONDS = 60.0  # without an event
 _RECHECK_SECONDS = 10.0  # between checks of a caller, whose certificate may expire during the stream
 _STALL_SECONDS = 30.0  # until a client must have taken a reply
+_STOP_SECONDS = 1.0  # the same, while the controller stops
 _TICK_SECONDS = 1.0  # between searches for late clients and due bookmarks
 _PAUSE_SECONDS = 0.01  # between rounds, in which further changes share the next one
 _LARGEST_SHARE = 0.1  # of one core, for rounds
@@ -108,16 +109,22 @@ class Watches(Collector):
         self._thread.start()
 
     def stop(self) -> None:
-        """End all streams. Repeated calls have no effect."""
+        """End all streams with the reason, and cancel those without room for it. Repeated calls have no effect."""
         self._stopping.set()
         self._wake.set()
         if self._thread.is_alive():
             self._thread.join()
-        for watcher in self._open():
-            if watcher.sending:
-                watcher.stream.cancel()
-            else:
+        end = time.monotonic() + _STOP_SECONDS
+        while True:
+            self._wake.clear()
+            for watcher in self._open():
                 self._end(watcher, StoppedError())
+            remaining = end - time.monotonic()
+            if remaining <= 0 or not self._open():
+                break
+            self._wake.wait(remaining)
+        for watcher in self._open():
+            watcher.stream.cancel()
 
     def collect(self) -> Iterator[Family]:
         """Return the metrics of the streams."""

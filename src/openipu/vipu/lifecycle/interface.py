@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from openipu.shared.vipu.ports import DISCOVERY_PORT
 from openipu.vipu.agent_api.multicast import DISCOVERY_GROUP
-from openipu.vipu.fleet.status import AgentStatus, DiscoveredAgent, QuarantinedShare
 from openipu.vipu.tls.load import ClientCredentials
 
 if TYPE_CHECKING:
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from openipu.vipu.cluster_test.results import Results, Run
     from openipu.vipu.domain.context import Allowed
     from openipu.vipu.domain.errors import RuleError
+    from openipu.vipu.fleet.status import AgentStatus, DiscoveredAgent, QuarantinedShare
     from openipu.vipu.metrics.meters import Meters
 
 

@@ -8,5 +8,6 @@ Rules:
 
 * The parts must not import this package.
 * The server starts its record writer first and stops it last, so that accepted changes are written.
+* ``main``, ``options`` and ``commands`` import parts of the controller in functions. So ``health`` starts quickly.
 * Options have environment variables (``VIPU_SERVER_<OPTION>``); both are an interface.
 """

@@ -6,14 +6,15 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import structlog
 
-from openipu.vipu.domain.certificates import can_call, needs_own
-from openipu.vipu.domain.certificates import expiry as expiry_of_user
-from openipu.vipu.domain.model import Role, User
 from openipu.vipu.tls import load, renew
+
+if TYPE_CHECKING:
+    from openipu.vipu.domain.model import User
 
 SOON = datetime.timedelta(days=14)  # certificates that are renewed automatically have been renewed before
 _MOST_NAMED = 10  # users in one warning
@@ -67,6 +68,10 @@ def warn_about_users(users: Iterable[User], *, shared: bool) -> None:
 
     ``shared``: new users may use shared certificates.
     """
+    from openipu.vipu.domain.certificates import can_call, needs_own
+    from openipu.vipu.domain.certificates import expiry as expiry_of_user
+    from openipu.vipu.domain.model import Role
+
     known = sorted(users, key=lambda user: user.id)
     sharing = [user.id for user in known if not needs_own(user)]
     if shared:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Maintenance commands of ``vipu-server``: backups, certificates, health."""
+"""Maintenance commands of ``vipu-server``: backups, certificates, health.
+
+Commands import what they need. Keepalived starts ``health`` every few seconds.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,20 @@ import datetime
 import sys
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from openipu.process.arguments import Command
 from openipu.shared.vipu.addresses import is_wildcard
-from openipu.vipu.api.endpoints import ListenAddress
+from openipu.vipu.api.addresses import ListenAddress
 from openipu.vipu.server import options
-from openipu.vipu.storage import backup
-from openipu.vipu.storage.etcd.keys import Location
-from openipu.vipu.storage.losses import Losses
-from openipu.vipu.storage.replacement import RecordsWouldBeLostError
+from openipu.vipu.storage.replacement import ASIDE, RecordsWouldBeLostError
 from openipu.vipu.tls import load
+
+if TYPE_CHECKING:
+    from openipu.vipu.storage.etcd.keys import Location
+    from openipu.vipu.storage.losses import Losses
 
 _DAY = datetime.timedelta(days=1)
 
@@ -43,6 +48,8 @@ def make_backup(database: Path, location: Location | None, certs: Path, keep: in
         raise click.UsageError(
             f"Cannot use --keep with {str(target)!r}: it is not a folder. Pass a folder, or omit --keep."
         )
+    from openipu.vipu.storage import backup
+
     copy_records = None
     if location is not None:
         from openipu.vipu.storage import transfer
@@ -60,7 +67,7 @@ def make_backup(database: Path, location: Location | None, certs: Path, keep: in
 @options.store
 @options.CERTS
 @click.option("--records-only", is_flag=True, help="Restore the records only, not the certificates.")
-@click.option("--overwrite", is_flag=True, help=f"Rename existing files to names that end with {backup.ASIDE}.")
+@click.option("--overwrite", is_flag=True, help=f"Rename existing files to names that end with {ASIDE}.")
 @click.option("--yes", is_flag=True, help="Do not ask before partitions lose their records.")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 def restore(
@@ -99,6 +106,8 @@ def restore(
 
         contents = transfer.restore(file, location, folder, overwrite=overwrite, confirm=confirm)
     else:
+        from openipu.vipu.storage import backup
+
         contents = backup.restore(file, database, folder, overwrite=overwrite, confirm=confirm)
     click.echo(f"Restored: {location or database} ({contents})")
 
@@ -116,6 +125,8 @@ def check(database: Path, location: Location | None) -> None:
 
         contents, deployment = transfer.check(location)
     else:
+        from openipu.vipu.storage import backup
+
         contents, deployment = backup.check(database)
     click.echo(f"Sound: {location or database} ({contents})")
     click.echo(f"Deployment: {deployment}")

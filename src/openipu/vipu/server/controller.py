@@ -13,8 +13,9 @@ import structlog
 
 from openipu.process import memory
 from openipu.shared.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
+from openipu.vipu.api.addresses import ListenAddress
 from openipu.vipu.api.auth import Authenticator
-from openipu.vipu.api.endpoints import EndpointOptions, Endpoints, ListenAddress, ListenError
+from openipu.vipu.api.endpoints import EndpointOptions, Endpoints, ListenError
 from openipu.vipu.api.services import Services
 from openipu.vipu.domain.model import Kind
 from openipu.vipu.lifecycle import service

@@ -11,7 +11,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from openipu.shared.vipu.contract import virmgrpc
 from openipu.shared.vipu.failover import LEADER_METADATA
-from openipu.vipu.api.endpoints import ListenAddress
+from openipu.vipu.api.addresses import ListenAddress
 from openipu.vipu.tls import load
 
 _PAUSE = 0.2  # seconds
@@ -37,42 +37,42 @@ def wait(address: ListenAddress, certs: Path | None, seconds: float, *, standby:
         credentials = grpc.ssl_channel_credentials(ca, key, certificate)
     deadline = time.monotonic() + seconds
     while True:
-        found, reason = _check(address, credentials, standby=standby)
+        found, reason, leader = _check(address, credentials)
+        if leader and standby:
+            return f"follows {leader}, on {address}"
         if found is not None:
             return found
         if time.monotonic() >= deadline:
-            option = "omit --secure if the controller runs without it"
-            if certs is None:
-                option = "give --secure if the controller runs with it"
+            if leader:
+                remedy = "Use the leader, or give --standby to accept a controller that follows"
+            elif certs is None:
+                remedy = "See its log, or give --secure if the controller runs with it"
+            else:
+                remedy = "See its log, or omit --secure if the controller runs without it"
             raise NotServingError(
-                f"Cannot use the controller on {address}: it does not serve after {seconds:g} s: {reason}. "
-                f"See its log, or {option}."
+                f"Cannot use the controller on {address}: it does not serve after {seconds:g} s: {reason}. {remedy}."
             )
         time.sleep(_PAUSE)
 
 
-def _check(
-    address: ListenAddress, credentials: grpc.ChannelCredentials | None, *, standby: bool
-) -> tuple[str | None, str]:
-    """Check once, on a new channel. Return the description of the controller, or None and the reason."""
+def _check(address: ListenAddress, credentials: grpc.ChannelCredentials | None) -> tuple[str | None, str, str]:
+    """Check once, on a new channel. Return the description of the controller, or None, the reason and its leader."""
     target = str(address)
     channel = grpc.secure_channel(target, credentials) if credentials else grpc.insecure_channel(target)
     with channel:
+        reason = ""
         try:
             health = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest(), timeout=_CALL)
-            serves = health.status == health_pb2.HealthCheckResponse.SERVING
-            unhealthy = f"its health is {health_pb2.HealthCheckResponse.ServingStatus.Name(health.status)}"
-            if serves:
-                return f"{_version(channel)}serves on {address}", ""
-            if not standby:
-                return None, unhealthy
+            if health.status == health_pb2.HealthCheckResponse.SERVING:
+                return f"{_version(channel)}serves on {address}", "", ""
+            reason = f"its health is {health_pb2.HealthCheckResponse.ServingStatus.Name(health.status)}"
             _get_version(channel)  # a follower rejects this call; a controller that answers it has failed
         except grpc.RpcError as error:
-            leader = dict(error.trailing_metadata() or ()).get(LEADER_METADATA)
-            if standby and leader:
-                return f"follows {leader}, on {address}", ""
-            return None, (error.details() or error.code().name).rstrip(".")
-        return None, unhealthy
+            leader = str(dict(error.trailing_metadata() or ()).get(LEADER_METADATA, ""))
+            if leader:
+                return None, f"{reason}{', because ' if reason else ''}it follows {leader}", leader
+            return None, reason or (error.details() or error.code().name).rstrip("."), ""
+        return None, reason, ""
 
 
 def _version(channel: grpc.Channel) -> str:

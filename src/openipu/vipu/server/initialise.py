@@ -12,7 +12,7 @@ from openipu.shared.vipu.addresses import is_wildcard
 from openipu.shared.vipu.client import Connection
 from openipu.shared.vipu.userfile import write_config
 from openipu.vipu.api import auth
-from openipu.vipu.api.endpoints import ListenAddress
+from openipu.vipu.api.addresses import ListenAddress
 from openipu.vipu.domain import certificates
 from openipu.vipu.domain.errors import RuleError, listing
 from openipu.vipu.domain.model import Certificate, Put, Role, User

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""``vipu-server``: the controller of a POD as a process."""
+"""``vipu-server``: the controller of a POD as a process.
+
+The parts of the controller are imported when it starts, because commands such as ``health`` do not need them.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import datetime
 import signal
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -20,18 +23,17 @@ from openipu.shared.vipu.addresses import is_wildcard
 from openipu.shared.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
 from openipu.shared.vipu.ports import CONTROLLER_PORT, DISCOVERY_PORT
 from openipu.vipu.agent_api.multicast import DISCOVERY_GROUP
-from openipu.vipu.api.endpoints import ListenAddress, ListenError
+from openipu.vipu.api.addresses import ListenAddress
 from openipu.vipu.lifecycle.interface import LifecycleOptions
 from openipu.vipu.metrics.options import metrics_address, metrics_options
-from openipu.vipu.server import certificates, initialise, options
+from openipu.vipu.server import certificates, options
 from openipu.vipu.server.commands import COMMANDS
-from openipu.vipu.server.controller import STOP_SIGNALS, Server, Settings, addresses_text, announce
-from openipu.vipu.server.health import NotServingError
-from openipu.vipu.storage.backup import BackupError
-from openipu.vipu.storage.etcd.keys import Location
-from openipu.vipu.storage.interface import StoreError
 from openipu.vipu.storage.replacement import recover
 from openipu.vipu.tls import issue, load
+
+if TYPE_CHECKING:
+    from openipu.vipu.server.controller import Settings
+    from openipu.vipu.storage.etcd.keys import Location
 
 _log = structlog.get_logger("vipu-server")
 
@@ -44,8 +46,12 @@ class _Commandline(Program):
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
-        except (StoreError, BackupError, NotServingError, ListenError, load.TlsError, OSError) as error:
-            if isinstance(error, OSError) and is_output_error(error):
+        except click.ClickException:
+            raise
+        except Exception as error:
+            # Errors for users have a code.
+            reported = not is_output_error(error) if isinstance(error, OSError) else hasattr(error, "error_code")
+            if not reported:
                 raise
             raise program_error(error) from None
 
@@ -214,6 +220,9 @@ def main(
     if context.invoked_subcommand:
         options.check_positions(context, {"log_format", "log_level"})
         return
+    from openipu.vipu.server import initialise
+    from openipu.vipu.server.controller import STOP_SIGNALS, Settings
+
     if location is None:
         recover(database)
     if init and secure:
@@ -289,6 +298,8 @@ def main(
 
 
 def _serve(settings: Settings) -> None:
+    from openipu.vipu.server.controller import STOP_SIGNALS, Server, addresses_text, announce
+
     server = Server(settings)
     bound = server.start()
     announce(server, settings)

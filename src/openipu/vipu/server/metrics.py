@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Metrics of the controller that are read at each scrape: records, agents and cluster tests."""
+"""Metrics of a leader or single controller that are read at each scrape: records, agents and cluster tests."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from importlib import metadata
 from pathlib import Path
 
 from prometheus_client.metrics_core import Metric as Family
@@ -39,7 +38,6 @@ _STATES = (ReadyState.PENDING, ReadyState.ACTIVE, ReadyState.ERROR)  # of partit
 _FILES = {"database": "", "wal": "-wal"}  # suffix after the path of the database
 
 _METRICS = (
-    "vipu_build_info",
     "vipu_records",
     "vipu_agents",
     "vipu_agent_up",
@@ -118,7 +116,6 @@ class ControllerMetrics(Collector):
         self._controller = controller
         self._lifecycle = lifecycle
         self._database = database
-        self._version = metadata.version("openipu")
 
     def collect(self) -> Iterator[Family]:
         """Return all metrics that no instrument counts."""
@@ -126,7 +123,6 @@ class ControllerMetrics(Collector):
             records = Records.of(state)
         statuses = {agent.id: self._lifecycle.agent_status(agent.id) for agent in records.agents}
         samples = Samples(CONTROLLER, _METRICS)
-        samples.add("vipu_build_info", 1, self._version)
         samples.add("vipu_discovered_agents", len(self._lifecycle.discovered()))
         add_records(samples, records, statuses)
         add_certificates(samples, records.users, time.time())

@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -14,9 +14,10 @@ from click.core import ParameterSource
 from openipu.process.failures import ProgramError
 from openipu.shared.vipu.addresses import is_loopback, is_wildcard
 from openipu.shared.vipu.ports import CONTROLLER_PORT
-from openipu.vipu.storage.etcd import keys
-from openipu.vipu.storage.etcd.keys import Location
 from openipu.vipu.tls import issue, load
+
+if TYPE_CHECKING:
+    from openipu.vipu.storage.etcd.keys import Location
 
 HOST = click.option(
     "--host", default="127.0.0.1", show_default=True, envvar="VIPU_SERVER_HOST", help="Address of the controller."
@@ -155,6 +156,8 @@ def _location(
     """Return the store in etcd. Raises UsageError, StoreError and TlsError."""
     if url is None:
         return None
+    from openipu.vipu.storage.etcd import keys
+
     if not url.startswith(keys.SCHEME):
         raise click.UsageError(f"Cannot use --store {url.rpartition('@')[2]!r}: it does not begin with {keys.SCHEME}.")
     if bool(certificate) != bool(key) or (certificate and not ca):

@@ -15,7 +15,8 @@ import click
 import structlog
 
 from openipu.process.notify import notify
-from openipu.vipu.api.endpoints import Endpoints, ListenAddress
+from openipu.vipu.api.addresses import ListenAddress
+from openipu.vipu.api.endpoints import Endpoints
 from openipu.vipu.api.standby import reject_calls
 from openipu.vipu.metrics.exporter import Exporter
 from openipu.vipu.server.controller import STOP_SIGNALS, Server, Settings, addresses_text, announce

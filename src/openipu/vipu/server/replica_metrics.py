@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Metrics of several controllers on one store: which one leads, and how far a follower is behind."""
+"""Metrics that every controller exports: its release, whether it leads, and how far a follower is behind.
+
+A follower has only these and those of its process. The records are in the metrics of the leader, so sums over all
+controllers count them once.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from importlib import metadata
 from typing import TYPE_CHECKING
 
 from prometheus_client.metrics_core import Metric as Family
@@ -17,6 +22,7 @@ if TYPE_CHECKING:  # its import takes a second
     from openipu.vipu.storage.etcd.mirror import Mirror
 
 _METRICS = (
+    "vipu_build_info",
     "vipu_controller_leads",
     "vipu_controller_leader_info",
     "vipu_controller_leader_changes_total",
@@ -32,10 +38,12 @@ class ReplicaMetrics(Collector):
         """``mirror``: None for a controller without others. ``leads``: whether this controller leads now."""
         self._mirror = mirror
         self._leads = leads
+        self._version = metadata.version("openipu")
 
     def collect(self) -> Iterator[Family]:
-        """Return all metrics, without samples for a controller without others."""
+        """Return all metrics. A controller without others has samples of its release only."""
         samples = Samples(CONTROLLER, _METRICS)
+        samples.add("vipu_build_info", 1, self._version)
         if self._mirror is not None:
             self._add(samples, self._mirror, leads=self._leads())
         return samples.families()

@@ -27,14 +27,13 @@ from openipu.shared.atomic_files import sync_folder
 from openipu.vipu.storage import losses, position
 from openipu.vipu.storage.database_file import DatabaseFile
 from openipu.vipu.storage.last_revision import SUFFIX, LastRevision
-from openipu.vipu.storage.replacement import BackupError, Move, Replacement, recover
+from openipu.vipu.storage.replacement import ASIDE, BackupError, Move, Replacement, recover
 from openipu.vipu.storage.store import Store
 
 __all__ = ["ASIDE", "FORMAT", "PATTERN", "BackupError", "Contents", "check", "create", "prune", "restore"]
 
 FORMAT = 1
 PATTERN = f"vipu-{8 * '[0-9]'}T{6 * '[0-9]'}.{6 * '[0-9]'}Z.tar.gz"
-ASIDE = ".before-restore"
 _DEREFERENCE = True  # an archive has the targets of links, because links are not restored
 DATABASE, CERTS, _MANIFEST = "vipu-server.db", "certs", "backup.json"
 _CHUNK = 1 << 20  # bytes

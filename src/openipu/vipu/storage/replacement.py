@@ -22,6 +22,9 @@ from typing import Any
 
 from openipu.shared.atomic_files import sync_folder
 
+ASIDE = ".before-restore"
+"""End of the names of replaced files that are kept."""
+
 Move = tuple[Path, Path]  # old path, new path
 _Entry = tuple[Path, Path, int]  # also the inode of the file
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import structlog
 
@@ -22,9 +22,12 @@ from openipu.vipu.metrics.meters import Meters
 from openipu.vipu.storage.event_log import EventLog
 from openipu.vipu.storage.interface import Command, RecordStore, Result, StoppedError, StoreError, Transaction
 
+Item = TypeVar("Item")
+
 _log = structlog.get_logger("openipu.vipu.storage.writer")
 
 _MAX_BATCH = 512  # bounds the time that the first caller of a batch waits for the last one
+_GROUP_SECONDS = 0.0005  # for the callers of the last transaction to submit their next commands; a flush takes longer
 _MAX_LOGGED = 8  # changes of one transaction in the log
 _IDLE_CHECK = 5.0  # seconds without commands until the writer verifies and flushes the store
 
@@ -125,25 +128,19 @@ class RecordWriter:
         self._loss_callbacks.append(callback)
 
     def _run(self) -> None:
+        count = 0
         stopping = False
         while not stopping:
-            tasks = []
             try:
-                task = self._tasks.get(timeout=_IDLE_CHECK)
+                first = self._tasks.get(timeout=_IDLE_CHECK)
             except queue.Empty:
                 self._store.flush()
                 self._check_file()
                 continue
-            while task is not None:
-                tasks.append(task)
-                if len(tasks) == _MAX_BATCH:
-                    break
-                try:
-                    task = self._tasks.get_nowait()
-                except queue.Empty:
-                    break
-            stopping = task is None
-            self._commit([task for task in tasks if task.future.set_running_or_notify_cancel()])
+            tasks = take_group(self._tasks, first, count, _GROUP_SECONDS)
+            count = len(tasks)
+            stopping = tasks[-1] is None
+            self._commit([task for task in tasks if task and task.future.set_running_or_notify_cancel()])
 
     def _commit(self, tasks: list[_Task]) -> None:
         transaction = self._store.transaction()
@@ -216,6 +213,25 @@ class RecordWriter:
                 callback(changes)
             except Exception:  # noqa: BLE001 - the writer must not end
                 _log.exception("subscriber failed")
+
+
+def take_group(
+    waiting: queue.SimpleQueue[Item | None], first: Item | None, count: int, seconds: float
+) -> list[Item | None]:
+    """Return ``first`` and the items that wait, as far as the first None, which is the last one.
+
+    With fewer than ``count`` items, wait up to ``seconds`` for more. ``count`` is the size of the last group, whose
+    callers received their results at the same moment, and come back one after the other.
+    """
+    group = [first]
+    end = time.monotonic() + seconds
+    while group[-1] is not None and len(group) < _MAX_BATCH:
+        left = end - time.monotonic() if len(group) < count else 0.0
+        try:
+            group.append(waiting.get(timeout=left) if left > 0 else waiting.get_nowait())
+        except queue.Empty:
+            break
+    return group
 
 
 def _summary(changes: Sequence[Change]) -> list[str]:

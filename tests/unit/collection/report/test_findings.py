@@ -74,7 +74,14 @@ def test_failed_test_without_failures_has_no_verdict() -> None:
         ("the rest is on fire", "Investigate the report of the controller: the rest is on fire"),
         (
             "Agent 'ag07' did not respond: deadline exceeded.",
-            "Find out why ag07 does not respond, and test again. Its cables were not tested.",
+            "Find out why ag07 does not respond, and test again. Its cables were not tested. The controller reports: "
+            "deadline exceeded.",
+        ),
+        (
+            "Agent 'ag07' did not respond: it belongs to deployment a1, not to b2. Use 'vipu-admin take-over agent' to "
+            "change that.",
+            "Find out why ag07 does not respond, and test again. Its cables were not tested. The controller reports: "
+            "it belongs to deployment a1, not to b2. Use 'vipu-admin take-over agent' to change that.",
         ),
     ],
 )
@@ -83,3 +90,19 @@ def test_every_failure_has_an_action(line: str, expected: str) -> None:
     assert len(texts) == 2
     assert expected in texts
     assert any(text.startswith("Reseat both ends of the cable ag02:5 <--> ag03:1") for text in texts)
+
+
+def test_an_agent_without_a_response_is_one_action() -> None:
+    run = printed("Agent 'ag07' did not respond: deadline exceeded.")
+    [silence] = [each for each in run["results"][1]["failures"] if each["agent"]]
+    unexplained = {**silence, "reason": ""}
+    later = {**silence, "reason": "Agent 'ag07' did not respond: it was removed."}
+    run["results"][1]["failures"] = [unexplained, silence, later]
+    assert [each.text for each in actions(run)] == [
+        "Find out why ag07 does not respond, and test again. Its cables were not tested. The controller reports: "
+        "deadline exceeded."
+    ]
+    run["results"][1]["failures"] = [unexplained]
+    assert [each.text for each in actions(run)] == [
+        "Find out why ag07 does not respond, and test again. Its cables were not tested."
+    ]

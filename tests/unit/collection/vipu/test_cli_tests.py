@@ -124,6 +124,22 @@ def test_the_message_names_the_cluster_of_a_table_without_caption() -> None:
     assert failure_message(run, "cl0").startswith("Cluster 'cl0' did not pass its tests: Cabling 11/12 (")
 
 
+@pytest.mark.parametrize(
+    ("reason", "message"),
+    [
+        (
+            "Agent 'ag2' did not respond: it belongs to deployment a1, not to b2. Use 'vipu-admin take-over agent' to "
+            "change that.",
+            "ag2: it belongs to deployment a1, not to b2. Use 'vipu-admin take-over agent' to change that",
+        ),
+        ("Agent 'ag2' did not respond: deadline exceeded.", "ag2: deadline exceeded"),
+    ],
+)
+def test_the_message_has_the_reason_of_an_agent_without_a_response(reason: str, message: str) -> None:
+    run = cli_tests.status(SYNC.replace("ag1:6 <--> 2:ag2", reason), None)
+    assert f"({message}, ag1:sync7 <--> ag2:sync3: no sync)" in failure_message(run, "cl0")
+
+
 def test_links_inside_a_machine() -> None:
     text = """\
 Showing test results for cluster cl0

@@ -13,7 +13,7 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 
 from openipu.shared.vipu.client import Connection
-from openipu.vipu.api.endpoints import ListenAddress
+from openipu.vipu.api.addresses import ListenAddress
 from openipu.vipu.domain.model import Put, RevokedKey, Role, User
 from openipu.vipu.domain.state import State
 from openipu.vipu.server.initialise import first_admin, initialise, register, run

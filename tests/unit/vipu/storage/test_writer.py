@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
@@ -21,7 +22,7 @@ from openipu.vipu.domain.state import State
 from openipu.vipu.server.initialise import initialise
 from openipu.vipu.storage.interface import StoppedError
 from openipu.vipu.storage.store import Store, StoreError, Transaction
-from openipu.vipu.storage.writer import RecordWriter
+from openipu.vipu.storage.writer import RecordWriter, take_group
 from tests.unit.vipu.domain.rules_support import agents, pod
 
 
@@ -117,6 +118,38 @@ def test_waiting_commands_share_a_transaction(controller: RecordWriter, store: T
     store.gate.set()
     assert [future.result(10) for future in (first, *waiting)] == ["first", *(agent.id for agent in agents(50))]
     assert store.commits == [1, 50]
+
+
+@pytest.fixture
+def waiting() -> queue.SimpleQueue[int | None]:
+    """Return a queue with two items."""
+    items: queue.SimpleQueue[int | None] = queue.SimpleQueue()
+    items.put(2)
+    items.put(3)
+    return items
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_a_group_that_is_large_enough_does_not_wait(waiting: queue.SimpleQueue[int | None], count: int) -> None:
+    assert take_group(waiting, 1, count, threading.TIMEOUT_MAX) == [1, 2, 3]
+
+
+def test_a_group_waits_for_the_callers_of_the_last_one(waiting: queue.SimpleQueue[int | None]) -> None:
+    late = threading.Timer(0.05, waiting.put, (4,))
+    late.start()
+    assert take_group(waiting, 1, 4, 30) == [1, 2, 3, 4]
+    late.join()
+
+
+def test_a_group_does_not_wait_for_lost_callers(waiting: queue.SimpleQueue[int | None]) -> None:
+    assert take_group(waiting, 1, 4, 0.01) == [1, 2, 3]
+
+
+def test_none_ends_a_group(waiting: queue.SimpleQueue[int | None]) -> None:
+    waiting.put(None)
+    waiting.put(5)
+    assert take_group(waiting, 1, 9, 30) == [1, 2, 3, None]
+    assert waiting.qsize() == 1
 
 
 def test_commands_see_earlier_changes(controller: RecordWriter, store: Tracing) -> None:

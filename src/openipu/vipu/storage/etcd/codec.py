@@ -34,9 +34,9 @@ def decode(kind: Kind, id: str, value: bytes) -> tuple[Record, int]:
         record = _SORTS[kind](**{name: read[name](each) for name, each in content["record"].items()})
         checksum = content["checksum"]
     except (LookupError, TypeError, AttributeError) as error:
-        raise ValueError(f"The {kind} {id!r} cannot be read: {error}.") from None
+        raise ValueError(f"it has other fields ({error})") from None
     if record.id != id or checksums.checksum(record) != checksum:
-        raise ValueError(f"The {kind} {id!r} does not match its checksum.")
+        raise ValueError("it does not match its checksum")
     return record, checksum
 
 

@@ -117,7 +117,7 @@ def exclusive(location: Location, *, damaged_allowed: bool = False) -> Iterator[
                     except DamagedError as error:
                         if not damaged_allowed:
                             raise
-                        content.unreadable[keys.staged] = str(error)
+                        content.unreadable[keys.staged] = error.fault
                     else:
                         content = mirror.read(client, keys, damaged_allowed=damaged_allowed)
                 yield Exclusive(keys, writer, content)
@@ -197,10 +197,13 @@ def _apply_staged(client: EtcdClient, keys: Keys, content: Content) -> None:
     """Apply a transaction that is committed and not yet executed, to the copy only. Raises StoreError."""
     assert content.head is not None
     for key, value in staged.read(client, keys, content.head["staged"], content.at):
-        if value is None:
-            content.delete(keys, key)
-        else:
-            content.put(keys, rpc.PutRequest(key=key, value=value.encode()))
+        try:
+            if value is None:
+                content.delete(keys, key)
+            else:
+                content.put(keys, rpc.PutRequest(key=key, value=value.encode()))
+        except (ValueError, RecursionError) as error:
+            raise staged.damaged_operation(key.decode(), error) from None
 
 
 def _meta(deployment: Deployment) -> str:

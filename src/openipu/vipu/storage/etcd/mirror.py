@@ -32,7 +32,11 @@ _log = structlog.get_logger("openipu.vipu.storage.etcd")
 
 
 class DamagedError(StoreError):
-    """Raised for records that cannot be used."""
+    """Raised for records that cannot be used. ``fault``: a sentence about what is damaged."""
+
+    def __init__(self, fault: str) -> None:
+        super().__init__(f"Cannot read the records in etcd: they are damaged. {fault} Restore a backup.")
+        self.fault = fault
 
 
 class NewerReleaseError(StoreError):
@@ -75,7 +79,7 @@ class Content:
             self.history[keys.split_revision(key)] = value
         elif key == keys.head:
             self.head_revision = pair.mod_revision
-            self.head = _object("head", value, _HEAD)
+            self.head = _object(value, _HEAD)
         elif key == keys.meta:
             self.meta = _meta(value)
         elif key == keys.leader:
@@ -99,15 +103,15 @@ class Content:
 
 def _meta(value: bytes) -> dict[str, Any]:
     """Return the value of ``meta``, of which only the version is known in a newer release. Raises ValueError."""
-    found = _object("meta", value, {"version": int})
-    return _object("meta", value, _META) if found["version"] == VERSION else found
+    found = _object(value, {"version": int})
+    return _object(value, _META) if found["version"] == VERSION else found
 
 
-def _object(name: str, value: bytes, types: Mapping[str, type]) -> dict[str, Any]:
+def _object(value: bytes, types: Mapping[str, type]) -> dict[str, Any]:
     """Return a JSON object that has values of these types. Raises ValueError for another one."""
     found = json.loads(value)
     if not isinstance(found, dict) or not all(isinstance(found.get(each), type) for each, type in types.items()):
-        raise ValueError(f"The key {name!r} has an invalid value.")
+        raise ValueError("it has other fields")
     return found
 
 
@@ -129,23 +133,20 @@ def _read_range(
 ) -> None:
     """Add the keys from the first name up to the second one, or the first key only. Raises StoreError."""
     key, end = names
-    try:
-        while True:
-            request = rpc.RangeRequest(key=key, range_end=end, limit=_PAGE, revision=content.at)
-            response = client.call("KV", "Range", request, 10.0)
-            content.at = content.at or response.header.revision
-            for pair in response.kvs:
-                try:
-                    content.put(keys, pair)
-                except (ValueError, RecursionError) as error:
-                    if not damaged_allowed:
-                        raise
-                    content.unreadable[pair.key] = str(error)
-            if not response.more:
-                return
-            key = response.kvs[-1].key + b"\0"
-    except (ValueError, RecursionError) as error:
-        raise damaged(str(error)) from None
+    while True:
+        request = rpc.RangeRequest(key=key, range_end=end, limit=_PAGE, revision=content.at)
+        response = client.call("KV", "Range", request, 10.0)
+        content.at = content.at or response.header.revision
+        for pair in response.kvs:
+            try:
+                content.put(keys, pair)
+            except (ValueError, RecursionError) as error:
+                content.unreadable[pair.key] = _fault(pair.key, error)
+                if not damaged_allowed:
+                    raise DamagedError(content.unreadable[pair.key]) from None
+        if not response.more:
+            return
+        key = response.kvs[-1].key + b"\0"
 
 
 def check_release(content: Content) -> None:
@@ -158,9 +159,9 @@ def check_release(content: Content) -> None:
         )
 
 
-def damaged(fault: str) -> DamagedError:
-    """Return the error for records that cannot be used."""
-    return DamagedError(f"Cannot read the records in etcd: they are damaged. {fault} Restore a backup.")
+def _fault(key: bytes, error: Exception) -> str:
+    """Return a sentence about a key that cannot be decoded."""
+    return f"The key {key.decode(errors='replace')!r} has a damaged name or value: {error}."
 
 
 class Mirror:
@@ -275,7 +276,7 @@ class Mirror:
             present = Content()
             _read_range(self._client, self._keys, present, (self._keys.meta, b""), damaged_allowed=True)
             check_release(present)
-            raise damaged(str(error)) from None
+            raise DamagedError(_fault(event.kv.key, error)) from None
 
     def _apply_event(self, event: Any) -> None:
         if event.type == rpc.Event.DELETE:

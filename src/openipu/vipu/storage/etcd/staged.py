@@ -11,7 +11,7 @@ from aetcd import rpc
 
 from openipu.vipu.storage.etcd.client import EtcdClient
 from openipu.vipu.storage.etcd.keys import Keys, end_of
-from openipu.vipu.storage.etcd.mirror import damaged
+from openipu.vipu.storage.etcd.mirror import DamagedError
 
 Operation = tuple[bytes, str | None]
 """Key and its new value, None to delete it."""
@@ -56,8 +56,19 @@ def read(client: EtcdClient, keys: Keys, staged: dict[str, Any], revision: int =
     request = rpc.RangeRequest(key=first, range_end=end_of(first), revision=revision)
     found = client.call("KV", "Range", request, 10.0).kvs
     if len(found) != staged["parts"]:
-        raise damaged("Parts of a transaction are missing.")
+        raise DamagedError("Parts of a transaction are missing.")
+    operations: list[Operation] = []
     try:
-        return [(key.encode(), value) for part in found for key, value in json.loads(part.value)]
+        for key, value in (operation for part in found for operation in json.loads(part.value)):
+            if not isinstance(key, str) or not isinstance(value, str | None):
+                raise damaged_operation(key, "it is not text")
+            (value or "").encode()  # raises ValueError for text that etcd cannot store
+            operations.append((key.encode(), value))
     except (ValueError, TypeError, RecursionError) as error:
-        raise damaged(f"A part of a transaction cannot be read: {error}.") from None
+        raise DamagedError(f"A part of a transaction cannot be read: {error}.") from None
+    return operations
+
+
+def damaged_operation(key: object, fault: object) -> DamagedError:
+    """Return the error for an operation of a committed transaction that cannot be executed."""
+    return DamagedError(f"A committed transaction has the key {key!r} with a damaged name or value: {fault}.")

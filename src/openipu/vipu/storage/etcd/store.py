@@ -19,7 +19,7 @@ from openipu.vipu.storage.etcd import codec
 from openipu.vipu.storage.etcd.client import EtcdClient
 from openipu.vipu.storage.etcd.election import Leadership
 from openipu.vipu.storage.etcd.keys import Keys
-from openipu.vipu.storage.etcd.mirror import Content, Mirror, check_release, damaged
+from openipu.vipu.storage.etcd.mirror import Content, DamagedError, Mirror, check_release
 from openipu.vipu.storage.etcd.staged import Operation
 from openipu.vipu.storage.etcd.writes import GuardedWriter
 from openipu.vipu.storage.event_log import EventLog
@@ -155,13 +155,13 @@ def load(content: Content) -> tuple[State, Checksums, EventLog]:
     """Return state, checksums and log of a complete content. Raises StoreError when it is damaged."""
     head = content.head
     if head is None:
-        raise damaged("The key 'head' is missing.")
+        raise DamagedError("The key 'head' is missing.")
     sums = Checksums(content.checksums)
     if sums.total != head["total"]:
-        raise damaged("Records are missing or outdated.")
+        raise DamagedError("Records are missing or outdated.")
     state, wrong = invariants.rebuild(record for kind in Kind for record in content.records[kind].values())
     if wrong:
-        raise damaged(wrong[0])
+        raise DamagedError(wrong[0])
     return state, sums, _events(content, head)
 
 
@@ -171,9 +171,9 @@ def _events(content: Content, head: dict[str, Any]) -> EventLog:
         for (revision, _), value in sorted(content.history.items()):
             history.setdefault(revision, {}).update(event_log.decode(value))
     except (ValueError, TypeError, RecursionError) as error:
-        raise damaged(f"The log of revisions cannot be read: {error}.") from None
+        raise DamagedError(f"The log of revisions cannot be read: {error}.") from None
     if not history or max(history) != head["revision"]:
-        raise damaged("The log of revisions is incomplete.")
+        raise DamagedError("The log of revisions is incomplete.")
     (first, _), *rest = history.items()
     return EventLog(first, rest)
 
@@ -182,7 +182,7 @@ def check_version(content: Content) -> None:
     """Raise StoreError for records that this release cannot use."""
     check_release(content)
     if content.unreadable:
-        raise damaged(next(iter(content.unreadable.values())))
+        raise DamagedError(next(iter(content.unreadable.values())))
     if content.meta is None:
         raise StoreError(
             "Cannot use the store in etcd: it has no records. Create them with 'vipu-server --init --store …'."
