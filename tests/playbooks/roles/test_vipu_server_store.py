@@ -55,8 +55,8 @@ def play(
     return done.stdout + done.stderr
 
 
-def rendered(folder: Path, variables: dict[str, Any]) -> dict[str, str]:
-    """Return the files of controller c1 by name of the template."""
+def rendered(folder: Path, variables: dict[str, Any], hosts: dict[str, dict[str, Any]] = HOSTS) -> dict[str, str]:
+    """Return the files of controller c1 by name of the template. ``hosts`` are those of ``play``."""
     tasks = [
         {
             "ansible.builtin.template": {
@@ -68,7 +68,7 @@ def rendered(folder: Path, variables: dict[str, Any]) -> dict[str, str]:
         for name in TEMPLATES
         if name != "keepalived.conf.j2" or "vipu_server_store" in variables
     ]
-    output = play(folder, variables, tasks)
+    output = play(folder, variables, tasks, hosts)
     assert "failed=0" in output, output
     return {path.name.removeprefix("c1-"): path.read_text() for path in folder.glob("c1-*")}
 
@@ -109,6 +109,14 @@ def test_the_virtual_address_depends_on_the_endpoint_of_administrators(
     tmp_path: Path, change: dict[str, Any], checked: str
 ) -> None:
     assert f"health {checked} --secure" in rendered(tmp_path, {**STORE, **change})["keepalived.conf.j2"]
+
+
+def test_the_certificate_has_the_addresses_for_users_and_for_administrators(tmp_path: Path) -> None:
+    """A separate address for administrators does not replace those for users, of this host and of the others."""
+    hosts = {name: {**own, "vipu_server_admin_host": f"10.9.1.{name[1:]}"} for name, own in HOSTS.items()}
+    settings = rendered(tmp_path, STORE, hosts)["vipu-server.env.j2"]
+    (names,) = re.findall(r'(?m)^VIPU_SERVER_TLS_SAN="(.*)"$', settings)
+    assert set(names.split()) == {"10.1.1.10", "10.1.1.11", "10.1.1.12", "10.9.1.1", "10.9.1.2"}
 
 
 def test_a_controller_with_a_database_has_no_settings_of_etcd(tmp_path: Path) -> None:
@@ -176,8 +184,9 @@ def test_own_addresses_from_any_variables_are_accepted(
     assert "failed=0" in output and "Cannot" not in output, output
 
 
-def test_settings_of_two_controllers_are_accepted(tmp_path: Path) -> None:
-    output = validated(tmp_path, {})
+@pytest.mark.parametrize("change", [{}, {"vipu_server_restore": "backup.tar.gz"}], ids=str)
+def test_settings_of_two_controllers_are_accepted(tmp_path: Path, change: dict[str, Any]) -> None:
+    output = validated(tmp_path, change)
     assert "failed=0" in output
     assert "Cannot" not in output
 
@@ -190,7 +199,6 @@ def test_settings_of_two_controllers_are_accepted(tmp_path: Path) -> None:
         {"vipu_server_advertise": "0.0.0.0"},
         {"vipu_server_store_password_file": None},
         {"vipu_server_store_tls": None},
-        {"vipu_server_restore": "backup.tar.gz"},
         {"vipu_server_virtual_interface": None},
         {"vipu_server_virtual_address": "10.1.1.10"},
         {"vipu_server_virtual_address": "10.1.1.10/24", "vipu_server_virtual_router_id": 256},

@@ -6,10 +6,15 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 import yaml
-from ansible.plugins.filter.core import to_bool
+from ansible.plugins.filter.core import regex_replace, to_bool
+from ansible.plugins.test.core import search
 from jinja2.nativetypes import NativeEnvironment
 
+from openipu.vipu.storage.etcd.mirror import Content, DamagedError
+from openipu.vipu.storage.etcd.store import check_version
+from openipu.vipu.storage.interface import StoreError
 from tests import ROOT
 
 ROLE = ROOT / "roles/vipu_server"
@@ -67,3 +72,44 @@ def test_a_rollback_never_asks() -> None:
 def test_existing_records_are_replaced_only_on_request() -> None:
     assert argv("restore.yml") == ["vipu-server", "restore", "backup"]
     assert "--overwrite" in argv("restore.yml", vipu_server_restore_overwrite=True)
+
+
+def unusable(stderr: str) -> bool:
+    """Return whether the role takes the records for unusable after a failed check."""
+    template = yaml.safe_load((ROLE / "vars/main.yml").read_text())["vipu_server_unusable_records"]
+    environment = NativeEnvironment()
+    environment.filters["regex_replace"] = regex_replace
+    environment.tests["search"] = search
+    rendered: bool = environment.from_string(template).render(vipu_server_found={"rc": 1, "stderr": stderr})
+    return rendered
+
+
+def fault(content: Content) -> StoreError:
+    with pytest.raises(StoreError) as raised:
+        check_version(content)
+    return raised.value
+
+
+NEWER = Content(meta={"version": 99})
+
+
+@pytest.mark.parametrize(
+    "error", [DamagedError("Records are missing."), fault(Content()), fault(NEWER)], ids=["damaged", "none", "newer"]
+)
+def test_records_that_cannot_be_backed_up(error: StoreError) -> None:
+    message = f"Error {error.error_code}: {error}"
+    assert unusable(message)
+    assert unusable(message.replace(" ", "\n  "))
+
+
+@pytest.mark.parametrize(
+    "stderr",
+    [
+        "",
+        "Error OPU612: Cannot use the store 'etcd://h:1/x/': no node responds (timeout). Check the addresses.",
+        "Error OPU612: Cannot use the store 'etcd://h:1/damaged/': etcd: authentication failed.",
+        "Error OPU619: Cannot read '/ca.crt': No such file or directory",
+    ],
+)
+def test_a_failed_check_does_not_show_that_records_are_unusable(stderr: str) -> None:
+    assert not unusable(stderr)

@@ -18,6 +18,7 @@ from pathlib import Path
 
 HARM = """\
     import sqlite3
+    from openipu.vipu.storage.interface import StoreError
     with sqlite3.connect(settings.database) as database:
         database.execute("DELETE FROM partitions")
         database.execute("UPDATE alembic_version SET version_num = '9999'")
