@@ -14,9 +14,9 @@ A definition lists rows and panels. This module lays them out and generates the 
           - {title: Power, unit: watt, queries: {"{{host}}": 'pdu:power_watts:current{host=~"$pdu"}'}}
 
 The ``kind`` of a panel is ``timeseries`` (the default), ``stat``, ``bargauge``, ``table`` or ``state-timeline``.
-``queries`` maps legends to expressions. ``width`` is in 24ths of a row; the default is an equal share. ``steps`` are
-the thresholds for orange and red. ``lowest``, in place of ``steps``, is the lowest good value: smaller values are red.
-``names`` maps values to texts.
+``queries`` maps legends to expressions; a table needs no legend. ``width`` is in 24ths of a row; the default is an
+equal share. ``steps`` are the thresholds for orange and red. ``lowest``, in place of ``steps``, is the lowest good
+value: smaller values are red. ``names`` maps values to texts.
 """
 
 from __future__ import annotations
@@ -112,6 +112,8 @@ def _panel(definition: t.Mapping[str, t.Any], number: int, dashboard_name: str) 
     if "steps" in definition and "lowest" in definition:
         raise DefinitionError(f"Cannot create {target}: 'steps' and 'lowest' both set its colours. Remove one of them.")
     expressions = _required(definition, "queries", target)
+    if kind != "table" and not all(legend.strip() for legend in expressions):
+        raise DefinitionError(f"Cannot create {target}: a query has no legend. Use the legend as its key.")
     return {
         "id": number,
         "type": kind,

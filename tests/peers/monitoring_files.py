@@ -76,7 +76,7 @@ def write_files(
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
     assert result.returncode == 0, result.stdout + result.stderr
     for file in target.rglob("*.yml"):

@@ -3,18 +3,17 @@
 
 from __future__ import annotations
 
-import shutil
 import socket
 from collections.abc import Collection
 from pathlib import Path
 
-import pytest
 import yaml
 
 from tests import ROOT
 from tests.peers.bmc import PASSWORD, SIMULATOR, USER, bmc
 from tests.peers.exporters import HOST, fetch, metrics, responds, running
 from tests.peers.monitoring_files import write_files
+from tests.peers.programs import needs
 from tests.ports import free_port
 from tests.waiting import until
 
@@ -24,11 +23,8 @@ PROGRAMS = {
     "node": "prometheus-node-exporter",
     "ipmi": "prometheus-ipmi-exporter",
 }
-MISSING = [program for program in (*PROGRAMS.values(), SIMULATOR, "ipmi-chassis") if shutil.which(program) is None]
-pytestmark = [
-    pytest.mark.peers,
-    pytest.mark.skipif(bool(MISSING), reason=f"{', '.join(MISSING)} not installed: see tools/suites/declarations.py"),
-]
+PACKAGES = " ".join((*PROGRAMS.values(), "openipmi"))
+pytestmark = needs(*PROGRAMS.values(), SIMULATOR, "ipmi-chassis", packages=PACKAGES)
 EXPORTED = yaml.safe_load((ROOT / "tests/unit/roles/monitoring/exported.yml").read_text())
 Found = dict[str, list[tuple[dict[str, str], float]]]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import functools
 import json
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -20,15 +19,12 @@ from tests.integration.bringup import two_pods
 from tests.integration.bringup.two_pods import TwoPods
 from tests.peers.exporters import HOST, responds, running
 from tests.peers.monitoring_files import write_files
+from tests.peers.programs import needs
 from tests.peers.test_prometheus import Query, query_prometheus
 from tests.ports import free_port
 from tests.waiting import until
 
-MISSING = [program for program in ("prometheus", "promtool", "openssl") if shutil.which(program) is None]
-pytestmark = [
-    pytest.mark.peers,
-    pytest.mark.skipif(bool(MISSING), reason=f"{', '.join(MISSING)} not installed: apt-get install prometheus openssl"),
-]
+pytestmark = needs("prometheus", "promtool", "openssl", packages="prometheus openssl")
 # The user of the global server, with the hash of its password.
 PASSWORD = "metrics-reader"
 USERS = {"global": "$2b$05$oWnLa2fHniEDdElRGUk9b.zgutEUeUY9hrMqptsH8J0D35YcSI0cW"}

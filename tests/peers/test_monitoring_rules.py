@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -14,15 +13,9 @@ import yaml
 
 from tests import ROOT
 from tests.peers.monitoring_files import write_files
+from tests.peers.programs import needs
 
-TOOLS = ("promtool", "amtool")
-MISSING = [tool for tool in TOOLS if shutil.which(tool) is None]
-pytestmark = [
-    pytest.mark.peers,
-    pytest.mark.skipif(
-        bool(MISSING), reason=f"{', '.join(MISSING)} not installed: apt-get install prometheus prometheus-alertmanager"
-    ),
-]
+pytestmark = needs("promtool", "amtool", packages="prometheus prometheus-alertmanager")
 CASES = yaml.safe_load(Path(__file__).with_name("alert_tests.yml").read_text())
 HASH = "$2y$10$CwTycUXWue0Thq9StjUM0uJ8nRz1Y5d6iYcYf0p1cYF0rC0uZk6lW"
 
@@ -121,7 +114,8 @@ def test_every_alert_fires_and_resolves(files: Path, alerts: dict[str, dict[str,
         rule = alerts[case["alert"]]
         annotations = {"summary": case["summary"], "runbook_url": rule["annotations"]["runbook_url"]}
         fired = {"exp_labels": {**rule["labels"], **case.get("labels", {})}, "exp_annotations": annotations}
-        times = [(case["firing"], [fired]), *((time, []) for time in case.get("inactive", ()))]
+        firing = case["firing"] if isinstance(case["firing"], list) else [case["firing"]]
+        times = [*((time, [fired]) for time in firing), *((time, []) for time in case.get("inactive", ()))]
         tests.append(
             {
                 "interval": "1m",

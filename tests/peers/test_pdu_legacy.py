@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,13 +29,9 @@ from tests.integration.pdu_agents import (
     agents_of_pdus,
 )
 from tests.peers import pdu_mib
+from tests.peers.programs import needs
 
-COMMANDS = ("snmpwalk", "snmpbulkwalk", "snmptable", "snmpget", "snmpset")
-MISSING = [command for command in COMMANDS if shutil.which(command) is None]
-pytestmark = [
-    pytest.mark.peers,
-    pytest.mark.skipif(bool(MISSING), reason=f"{', '.join(MISSING)} not installed: apt-get install snmp"),
-]
+pytestmark = needs("snmpwalk", "snmpbulkwalk", "snmptable", "snmpget", "snmpset", packages="snmp")
 V3 = ("-v3", "-l", "authPriv", "-a", "SHA", "-A", AUTH_KEY, "-x", "AES", "-X", PRIV_KEY, "-u", WRITER)
 LOGINS = {"v1": ("-v1", "-c", WRITES), "v2c": ("-v2c", "-c", WRITES), "v3": V3}
 WATTS = {1: 1000.0, 8: 230.0, 15: 460.0}

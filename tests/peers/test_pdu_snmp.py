@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 
@@ -23,13 +22,9 @@ from tests.integration.pdu_agents import (
     ServedPdu,
     agents_of_pdus,
 )
+from tests.peers.programs import needs
 
-COMMANDS = ("snmpwalk", "snmpbulkwalk", "snmpget", "snmpset")
-MISSING = [command for command in COMMANDS if shutil.which(command) is None]
-pytestmark = [
-    pytest.mark.peers,
-    pytest.mark.skipif(bool(MISSING), reason=f"{', '.join(MISSING)} not installed: apt-get install snmp"),
-]
+pytestmark = needs("snmpwalk", "snmpbulkwalk", "snmpget", "snmpset", packages="snmp")
 V3 = ("-v3", "-l", "authPriv", "-a", "SHA", "-A", AUTH_KEY, "-x", "AES", "-X", PRIV_KEY, "-u", WRITER)
 V3_READER = ("-v3", "-l", "authPriv", "-a", "SHA-256", "-A", AUTH_KEY, "-x", "AES-256", "-X", PRIV_KEY, "-u", READER)
 V2C, V2C_READER = ("-v2c", "-c", WRITES), ("-v2c", "-c", READS)

@@ -7,7 +7,6 @@ import functools
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import urllib.parse
@@ -23,6 +22,7 @@ from ansible_collections.openipu.pod.plugins.plugin_utils import grafana
 from tests import ROOT
 from tests.peers.exporters import HOST, fetch, responds, running
 from tests.peers.monitoring_files import ROLE, write_files
+from tests.peers.programs import needs
 from tests.ports import free_port
 from tests.waiting import until
 
@@ -32,18 +32,12 @@ PROGRAMS = {
     "snmp": "prometheus-snmp-exporter",
     "alertmanager": "prometheus-alertmanager",
 }
-MISSING = [program for program in PROGRAMS.values() if shutil.which(program) is None]
-pytestmark = [
-    pytest.mark.peers,
-    pytest.mark.skipif(
-        bool(MISSING), reason=f"{', '.join(MISSING)} not installed: apt-get install {' '.join(MISSING)}"
-    ),
-]
+pytestmark = needs(*PROGRAMS.values(), packages=" ".join(PROGRAMS.values()))
 BIN = Path(sys.executable).parent
 OFFSET = 48  # other twins may run
-# The twin has no SNMP on its switches, no BMCs, and no faults.
-UNAVAILABLE = re.compile(r"\b(if[A-Z]|hrProcessorLoad|switch:|ipmi_)|job=\"switch\"")
-FAULTS_ONLY = re.compile(r"^(ALERTS|vipu_partition_error|vipu_cluster_test_failures|vipu_cluster_test_ok)\b")
+# The twin has no SNMP on its switches, no BMCs, no faults, and one controller.
+UNAVAILABLE = re.compile(r"\b(if[A-Z]|hrProcessorLoad|switch:|ipmi_|vipu_controller_|vipu_follower_)|job=\"switch\"")
+FAULTS_ONLY = re.compile(r"^(max without \(host, instance\) \()?(ALERTS|vipu_partition_error|vipu_cluster_test_\w+)\b")
 ALWAYS = re.compile(r"or vector\(0\)$")
 Query = Callable[[str], list[dict[str, Any]]]
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
@@ -30,13 +29,10 @@ from openipu.shared.vipu.contract import virmgrpc
 from tests.integration.agents.agents_support import RackProcess
 from tests.integration.cli.cli_support import BIN, Cli
 from tests.integration.vipu_servers import Process, run
+from tests.peers.programs import needs
 from tests.waiting import until
 
-MISSING = [program for program in ("bash", "jq", "awk") if shutil.which(program) is None]
-pytestmark = [
-    pytest.mark.peers,
-    pytest.mark.skipif(bool(MISSING), reason=f"{', '.join(MISSING)} not installed: apt-get install jq"),
-]
+pytestmark = needs("bash", "jq", "awk", packages="jq")
 KINDS = {"script", "guide", "inferred", "ours"}
 PARTITIONS = ["g2", "p1"]
 LEAST = 60

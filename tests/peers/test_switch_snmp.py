@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,13 +13,9 @@ from openipu.twin.devices import logins
 from openipu.twin.devices.eos.snmp_objects import index_of
 from openipu.twin.devices.snmp.if_mib import INTERFACES, INTERFACES_X
 from tests.integration.bringup.rack_with_devices import RackWithDevices
+from tests.peers.programs import needs
 
-COMMANDS = ("snmpget", "snmpwalk", "snmpbulkwalk", "snmpset")
-MISSING = [command for command in COMMANDS if shutil.which(command) is None]
-pytestmark = [
-    pytest.mark.peers,
-    pytest.mark.skipif(bool(MISSING), reason=f"{', '.join(MISSING)} not installed: apt-get install snmp"),
-]
+pytestmark = needs("snmpget", "snmpwalk", "snmpbulkwalk", "snmpset", packages="snmp")
 SWITCH, COMMUNITY = "tor1", "read-only"
 KEYS = ("-a", "SHA", "-A", logins.AUTH_KEY, "-x", "AES", "-X", logins.PRIV_KEY)
 V3 = ("-v3", "-l", "authPriv", "-u", logins.READER, *KEYS)

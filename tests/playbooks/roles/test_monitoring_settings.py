@@ -5,15 +5,22 @@ from __future__ import annotations
 
 import json
 import re
+import ssl
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from openipu.vipu.tls import issue
 from tests import ROOT
+from tests.ports import free_port
 
 ROLE = ROOT / "roles" / "monitoring"
 FAMILIES = ("Debian", "RedHat")
@@ -48,7 +55,7 @@ def run_tasks(folder: Path, tasks: list[dict[str, Any]], **variables: Any) -> st
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
     )
     return re.sub(r"\s+", " ", result.stdout + result.stderr)
 
@@ -98,6 +105,7 @@ def test_the_controller_target_is_its_metrics_endpoint(tmp_path: Path) -> None:
         tmp_path,
         [
             {"ansible.builtin.include_vars": str(ROOT / "roles/vipu_server/defaults/main.yml")},
+            {"ansible.builtin.include_vars": str(ROOT / "roles/vipu_server/vars/main.yml")},
             {"ansible.builtin.add_host": {"name": "controller1", "groups": "controllers"}},
             {
                 "ansible.builtin.debug": {
@@ -108,6 +116,127 @@ def test_the_controller_target_is_its_metrics_endpoint(tmp_path: Path) -> None:
         vipu_api_host="10.3.1.101",
     )
     assert "<10.3.1.101:2112=10.3.1.101:2112>" in output
+
+
+STORE = {"vipu_server_store": "etcd://10.3.1.11"}
+SERVERS = {
+    f"server{number}": {"pod_addresses": {"p1": f"10.2.1.10{number}", "p2": f"10.3.1.10{number}"}} for number in (1, 2)
+}
+
+
+@pytest.mark.parametrize(
+    ("api_host", "hosts", "expected"),
+    [
+        # On one store, each controller has its own address, and the address for clients can be a virtual one.
+        (
+            "10.3.1.10",
+            {
+                "server1": {"vipu_server_host": "0.0.0.0", "vipu_server_advertise": "10.3.1.11", **STORE},
+                "server2": {"vipu_server_host": "10.3.1.12", "vipu_server_metrics_port": 2113, **STORE},
+                "server3": {"vipu_server_host": "0.0.0.0", "vipu_server_metrics_host": "10.4.1.13", **STORE},
+                "server4": {"vipu_server_host": "::", "vipu_server_advertise": "fd00::4", **STORE},
+                "server5": {"vipu_server_host": "0.0.0.0", "ansible_host": "10.3.1.15", **STORE},
+            },
+            "server1=10.3.1.11:2112 server2=10.3.1.12:2113 server3=10.4.1.13:2112 server4=[fd00::4]:2112 "
+            "server5=10.3.1.15:2112",
+        ),
+        # Two names of one controller are one target.
+        (
+            "10.3.1.10",
+            {
+                "server1": {"vipu_server_advertise": "10.3.1.11", **STORE},
+                "alias": {"vipu_server_host": "10.3.1.11", **STORE},
+            },
+            "server1=10.3.1.11:2112",
+        ),
+        # Other controllers, with and without a server in the POD
+        ("10.3.1.101", SERVERS, "server1=10.3.1.101:2112"),
+        ("10.3.1.102", SERVERS, "server2=10.3.1.102:2112"),
+        ("vipu.pod1.example", SERVERS, "server1=vipu.pod1.example:2112"),
+        (
+            "10.3.1.101, 10.2.1.102,vipu3,10.3.1.101",
+            SERVERS,
+            "server1=10.3.1.101:2112 server2=10.2.1.102:2112 vipu3=vipu3:2112",
+        ),
+    ],
+)
+def test_every_controller_is_a_target_once(
+    tmp_path: Path, api_host: str, hosts: dict[str, dict[str, Any]], expected: str
+) -> None:
+    add_hosts: list[dict[str, Any]] = [
+        {"ansible.builtin.add_host": {"name": name, "groups": "controllers", **settings}}
+        for name, settings in hosts.items()
+    ]
+    targets = "monitoring_pod_targets['vipu-controller']"
+    target = f"{{% for each in {targets} %}}{{{{ each.labels.host }}}}={{{{ each.address }}}} {{% endfor %}}"
+    output = run_tasks(
+        tmp_path,
+        [*add_hosts, {"ansible.builtin.debug": {"msg": f"<{target}>"}}],
+        monitoring_pod_hosts=list(hosts),
+        vipu_api_host=api_host,
+    )
+    assert f"<{expected} >" in output, output
+
+
+def test_only_the_first_controller_of_a_pod_sends_alerts(tmp_path: Path) -> None:
+    every = "alertmanager,grafana,ipmi_exporter,log_receiver,node_exporter,prometheus,snmp_exporter"
+    expected = {"server1": every, "server2": "log_receiver,node_exporter", "poplar1": "node_exporter", "server3": every}
+    tasks: list[dict[str, Any]] = []
+    for name in expected:
+        pod = {"pod_group": "pod_b" if name == "server3" else "pod_a", "pod_addresses": {"p2": "10.3.1.1"}}
+        kind = "poplar_servers" if name == "poplar1" else "controllers"
+        tasks.insert(0, {"ansible.builtin.add_host": {"name": name, "groups": [kind, pod["pod_group"]], **pod}})
+        parts = "<{{ inventory_hostname }} {{ monitoring_parts | sort | join(',') }}>"
+        tasks.append({"ansible.builtin.debug": {"msg": parts}, "vars": {"inventory_hostname": name, **pod}})
+    output = run_tasks(tmp_path, [*tasks[len(expected) - 1 :: -1], *tasks[len(expected) :]])
+    for name, parts in expected.items():
+        assert f"<{name} {parts}>" in output, output
+
+
+@pytest.fixture
+def endpoints(tmp_path: Path) -> Iterator[int]:
+    """Serve https on 127.0.0.1 and 127.0.0.2 with a certificate for the first address and localhost. Yield the port."""
+    issue.create(tmp_path / "pki", ["127.0.0.1", "localhost"])
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(tmp_path / "pki/server/server.crt", tmp_path / "pki/server/server.key")
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(421 if self.headers["Host"].startswith("localhost") else 401)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Log nothing."""
+
+    port = free_port()
+    with ExitStack() as stack:
+        for host in ("127.0.0.1", "127.0.0.2"):
+            server = stack.enter_context(ThreadingHTTPServer((host, port), Handler))
+            server.socket = context.wrap_socket(server.socket, server_side=True)
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            stack.callback(server.shutdown)
+        yield port
+
+
+def test_controllers_that_prometheus_would_reject_are_reported(tmp_path: Path, endpoints: int) -> None:
+    silent = free_port()
+    wrong = [f"127.0.0.2:{endpoints}", f"localhost:{endpoints}"]
+    addresses = [f"127.0.0.1:{endpoints}", f"127.0.0.1:{silent}", *wrong]
+    include = {"ansible.builtin.include_tasks": str(ROLE / "tasks/controller_endpoints.yml")}
+    settings = {"monitoring_exporter_tls": {"ca": str(tmp_path / "pki/ca/ca.crt")}}
+
+    def check(addresses: list[str]) -> str:
+        targets = [{"address": address, "labels": {"host": "server1"}} for address in addresses]
+        return run_tasks(tmp_path, [include], monitoring_targets={"vipu-controller": targets}, **settings)
+
+    output = check(addresses)
+    assert (
+        f"Cannot scrape the controller 'server1' at {wrong[0]}: its certificate is not valid for this address; "
+        f"the controller 'server1' at {wrong[1]}: its metrics endpoint rejects this host name. Add the address to "
+        "vipu_server_tls_names" in output
+    ), output
+    assert "failed=1" in output
+    assert "failed=0" in check(addresses[:2])
 
 
 def test_metrics_of_deployed_roles_are_scraped_with_tls_and_token(tmp_path: Path) -> None:
