@@ -15,6 +15,8 @@ description:
   - Finds leaks between tenants. A tenant reaches the networks on which it may create ports, and those that routers connect to them. The module returns
     these networks and their ports. With the credentials of the tenant, it also reads the objects that Neutron shows to the tenant. All are compared
     with the networks that the tenant may see and reach.
+  - In a cloud with Manila, also finds shared file systems whose access rules allow the addresses of several tenants. Shares with a share network and rules
+    for users or certificates are ignored.
   - Security groups are ignored, since a tenant chooses those of its ports itself.
 extends_documentation_fragment:
   - openipu.pod.openstack
@@ -25,7 +27,7 @@ options:
     description: Name of the owning POD. Omit to read no objects.
     type: str
   tenants:
-    description: Tenants to check. Requires the credentials of an administrator. Omit to skip the check.
+    description: Tenants to check. Requires the credentials of an administrator, also of Manila if the cloud has it. Omit to skip the check.
     type: list
     elements: dict
     suboptions:
@@ -34,7 +36,10 @@ options:
         type: str
         required: true
       networks:
-        description: Networks that the tenant may see and reach, in addition to its own and external ones. A network that it does not reach is a finding too.
+        description:
+          - Networks that the tenant may see and reach, in addition to its own and external ones. A network that it does not reach is a finding too.
+          - They are names of networks in the project of the credentials, or IDs of networks in any project. A network of another project with one of
+            these names is not allowed.
         type: list
         elements: str
         required: true
@@ -202,7 +207,8 @@ tenants:
       elements: dict
       returned: always
 findings:
-  description: Forbidden networks that tenants see or reach, allowed networks that they do not reach, and networks of several projects.
+  description: Forbidden networks that tenants see or reach, allowed networks that they do not reach, networks of several projects, and shared file systems
+    that several tenants can mount.
   type: list
   elements: dict
   returned: always
@@ -217,12 +223,18 @@ findings:
         - C(visible) for a network with objects or details that Neutron must not show to the tenant.
         - C(unreachable) for an allowed network that the tenant does not reach.
         - C(common) for an allowed network that another project may use too, and that is not in O(tenants[].common_networks).
+        - C(mountable) for a shared file system of another project with an access rule for a network with a VLAN that the tenant reaches.
+        - C(exposed) for a shared file system of the tenant with an access rule for such a network that the tenant does not reach.
       type: str
       returned: always
     network:
       description: Name of the network.
       type: str
       returned: always
+    share:
+      description: Name of the shared file system.
+      type: str
+      returned: for the kinds C(mountable) and C(exposed)
     reason:
       description: Message with the cause and the remedy.
       type: str

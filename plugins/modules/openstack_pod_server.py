@@ -14,7 +14,8 @@ description:
   - Creates a port for each network of a server, then the server with these ports, and waits until the server is active. It also waits for a server that
     an earlier run started. Servers are removed before their ports.
   - Image and flavor are checked before any port is created. In check mode, see O(predict_missing).
-  - A server that failed to start is recreated. An existing server of another O(pod) is rejected.
+  - A server that failed to start is recreated. One with the status C(ERROR) that ran before is an error, unless O(recreate) is set.
+  - An existing server of another O(pod) is rejected.
 extends_documentation_fragment:
   - openipu.pod.openstack
   - openipu.pod.attributes
@@ -44,7 +45,11 @@ options:
         type: str
         required: true
       image:
-        description: Name of the image. Required for a new server.
+        description:
+          - Name of the image. Required for a new server.
+          - The image is one of the project, a public one, or one that is shared with the project, which has accepted it.
+          - An existing server keeps its image. It is compared by name, unless that image is removed or not visible. So an image can be replaced by a
+            new one of the same name. With O(recreate), the server then gets the new image. A renamed image counts as another one.
         type: str
       flavor:
         description: Name of the flavor. Required for a new server.
@@ -62,7 +67,7 @@ options:
         description: Whether the server gets its user data on a config drive.
         type: bool
       networks:
-        description: Network interfaces, in order.
+        description: Network interfaces, in order. An existing server gets no new ports. A network without a port is then an error.
         type: list
         elements: dict
         suboptions:
@@ -106,7 +111,9 @@ options:
     choices: [present, absent]
     default: present
   recreate:
-    description: Whether to recreate a server with another image, flavor or host. The data on its disks is lost.
+    description:
+      - Whether to recreate a server with another or an older image, another flavor or host, or with the status C(ERROR).
+      - The data on its disks is lost.
     type: bool
     default: false
   predict_missing:

@@ -12,8 +12,9 @@ version_added: 0.1.0
 author: openipu.pod contributors (@openipu)
 description:
   - Creates, changes and removes share types, shares and their access rules in one task, and waits until the shares are available. It also waits for
-    shares of an earlier run.
-  - Omitted settings stay unchanged. A share that failed is recreated, and so is an access rule that its backend rejected.
+    shares of an earlier run. A task that only removes access rules, with an empty O(shares[].access) and no other setting, does not wait.
+  - Omitted settings stay unchanged. A share whose creation failed is recreated, and so is an access rule that its backend rejected. A share that
+    failed later, and so can contain data, is an error, unless O(recreate) is set.
   - Quotas are checked before anything is created or extended. The quotas of a share type are checked for shares with O(shares[].type), and for
     existing shares.
   - Only backends without share servers are supported for shares, since the module creates no share networks.
@@ -108,7 +109,8 @@ options:
     default: present
   recreate:
     description:
-      - Whether to recreate a share with another protocol or type, and a type with another O(share_types[].share_servers).
+      - Whether to recreate a share with another protocol or type, or in state C(error), and a type with another
+        O(share_types[].share_servers).
       - The data in a recreated share is lost.
     type: bool
     default: false

@@ -14,6 +14,7 @@ description:
   - Tags a project with the PODs and vPODs that it uses, and returns the other PODs in its tags.
   - Grants roles in the project to the user of the credentials, for instance to create servers there. It tags these roles too, and revokes no others.
     A role that the user had before stays, and so does a role that another POD needs.
+  - Can also record V-IPU users that were created for a POD, in tags.
 extends_documentation_fragment:
   - openipu.pod.openstack
   - openipu.pod.attributes
@@ -37,10 +38,16 @@ options:
       - Omit to leave the roles unchanged.
     type: list
     elements: str
+  vipu_users:
+    description:
+      - All V-IPU users that were created for O(pod). The project gets the tag C(openipu.vipu_user=USER:NAME) for each, and loses those of others.
+      - Omit to leave these tags unchanged.
+    type: list
+    elements: str
   state:
     description:
       - V(present) adds the tag.
-      - V(absent) removes the tag, and revokes all roles that were granted for O(pod) to any user.
+      - V(absent) removes the tag and those of O(vipu_users), and revokes all roles that were granted for O(pod) to any user.
     type: str
     choices: [present, absent]
     default: present
@@ -89,12 +96,28 @@ roles:
   description: Granted roles, as for RV(tags). A role that the user had before is unchanged.
   type: dict
   returned: always
+vipu_users:
+  description: V-IPU users in the tags, as for RV(tags).
+  type: dict
+  returned: always
+other_vipu_users:
+  description: V-IPU users that were created for other PODs, in the tags of the project.
+  type: list
+  elements: str
+  returned: always
+  sample: []
 other_pods:
   description: Other PODs in the tags of the project.
   type: list
   elements: str
   returned: always
   sample: [vpod2]
+other_projects:
+  description: Names of other projects with the tag of O(pod).
+  type: list
+  elements: str
+  returned: always
+  sample: []
 ids:
   description:
     - ID of the project as C(ids.projects), by the name in O(project). Empty for a project that does not exist.

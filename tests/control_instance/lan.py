@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from tests.waiting import until
 
 SECONDS = 3000  # life of the namespaces; longer than the tests on a busy machine
 CONTROL, MACHINES = "control", "machines"  # the control network of the tenant, and that of BMCs and IPU-Gateways
+DATA, STORAGE = "data", "storage"  # the data and storage networks of the tenant
 
 _CONNECT = "import socket, sys; socket.create_connection((sys.argv[1], int(sys.argv[2])), float(sys.argv[3]))"
 _FETCH = "import sys, urllib.request; sys.stdout.write(urllib.request.urlopen(sys.argv[1], timeout=20).read().decode())"
@@ -22,6 +25,12 @@ _SEND = (
     "socket.socket(type=socket.SOCK_DGRAM).sendto(sys.argv[3].encode(), (sys.argv[1], int(sys.argv[2])))"
 )
 REFUSED_SECONDS = 3.0  # a firewall drops packets, so a blocked connection only ends by its timeout
+
+Port = dict[str, Any]  # with ``mac`` and ``addresses``
+
+
+def _subnet(address: str) -> str:
+    return str(ipaddress.ip_interface(f"{address}/24").network.network_address)
 
 
 class Host(NetworkNamespace):
@@ -45,14 +54,14 @@ class Host(NetworkNamespace):
 
 
 class Lan:
-    """The two networks, with their hosts and processes."""
+    """Networks with their hosts and processes."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, networks: Sequence[str] = (CONTROL, MACHINES)) -> None:
         self.folder = folder
         self.switch = NetworkNamespace(SECONDS)
         self.hosts: list[Host] = []
         self.processes: list[subprocess.Popen[bytes]] = []
-        for bridge in (CONTROL, MACHINES):
+        for bridge in networks:
             self.switch.run("ip", "link", "add", bridge, "type", "bridge")
             self.switch.run("ip", "link", "set", bridge, "up")
 
@@ -92,6 +101,20 @@ class Lan:
             return host.reaches(address, port)
 
         until(ready, 60, f"{address}:{port}")
+
+    def start_dhcp(self, agent: Host, ports: Mapping[str, Port], *options: str) -> None:
+        """Start the DHCP and DNS server of Neutron for a port in each network. ``options`` are those of dnsmasq."""
+        pools = {(network, _subnet(address)) for network, port in ports.items() for address in port["addresses"]}
+        hosts = [f"{port['mac']},{address}" for port in ports.values() for address in port["addresses"]]
+        self.start(
+            agent,
+            "dhcp",
+            *("dnsmasq", "--keep-in-foreground", "--conf-file=/dev/null", "--user=root", "--no-resolv", "--no-hosts"),
+            *("--pid-file=", f"--dhcp-leasefile={self.folder}/leases", "--domain=pod64.example", "--log-dhcp"),
+            *(f"--dhcp-range=set:{network},{subnet},static,255.255.255.0" for network, subnet in sorted(pools)),
+            *(f"--dhcp-host={host}" for host in hosts),
+            *options,
+        )
 
     def close(self) -> None:
         """Stop all processes and remove the namespaces."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Settings of cloud-init as the role renders them, for a vPOD in the POD of inventory/pod64."""
+"""Settings of cloud-init as the role control_instance renders them, for a vPOD in the POD of inventory/pod64."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ ADDRESS, SUBNET = "10.4.0.151", "10.4.0.0/24"
 GW_ADDRESS, BMC_ADDRESS = "10.1.2.151", "10.1.1.151"
 CONTROLLER = "10.1.2.101"  # server1 in the network of the IPU-Gateways
 MACS = ("fa:16:3e:00:00:01", "fa:16:3e:00:00:02")  # of the port in the control network and of that of the machines
+# As the role vpod sets them. test_user_data.py compares them.
 SETTINGS: dict[str, Any] = {
     "control_instance_name": "v1-controller",
     "control_instance_address": ADDRESS,
@@ -29,7 +30,8 @@ SETTINGS: dict[str, Any] = {
     "control_instance_log_addresses": [BMC_ADDRESS, GW_ADDRESS],
     "control_instance_interfaces": [{"mac": MACS[1], "addresses": [f"{BMC_ADDRESS}/24", f"{GW_ADDRESS}/24"]}],
     "control_instance_poplar_vms": ["v1-poplar.pod64.example"],
-    "control_instance_management_servers": [CONTROLLER],
+    "control_instance_management_servers": [CONTROLLER, "10.1.3.101"],
+    "control_instance_dns_servers": [CONTROLLER],
 }
 _PLAY = [
     {

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,27 @@ pytestmark = [
     pytest.mark.skipif(not shutil.which("haproxy", path="/usr/sbin"), reason="not installed: haproxy"),
     pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
 ]
+
+# Sends a complete request, and incomplete ones over other connections. Prints how many of these HAProxy closed, and
+# whether the first connection is open.
+_INCOMPLETE = """
+import socket, sys
+preface = b"PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n" + b"\\0\\0\\0\\4\\0\\0\\0\\0\\0"
+request = b"\\0\\0\\x06\\1\\5\\0\\0\\0\\1" + b"\\x82\\x86\\x84\\x41\\x01a"
+texts = [preface + request, b"", b"PRI * HT", preface, preface + request[:-1], b"POST / HTTP/1.1\\r\\n"]
+complete, *incomplete = connections = [socket.create_connection((sys.argv[1], 8090), 30) for _ in texts]
+for connection, text in zip(connections, texts):
+    connection.sendall(text)
+for connection in incomplete:
+    while connection.recv(4096):
+        pass
+complete.setblocking(False)
+try:
+    while complete.recv(4096):
+        pass
+except BlockingIOError:
+    print(len(incomplete), "open")
+"""
 
 
 @pytest.fixture
@@ -88,3 +110,18 @@ def test_only_the_user_api_of_an_open_controller(lan: Lan, tmp_path: Path) -> No
     for host, target in ((other, "10.4.0.0/24"), (instance, "10.1.5.0/24")):
         host.run("ip", "route", "add", target, "dev", CONTROL)
     assert call(other, "vipu", "list", "partitions").returncode != 0
+
+
+def test_incomplete_requests_end_and_idle_connections_stay(lan: Lan) -> None:
+    instance, tenant = lan.host(control=[f"{ADDRESS}/24"]), lan.host(control=["10.4.0.20/24"])
+    start_endpoint(lan, instance, tenant, secure=False)
+    assert tenant.run(sys.executable, "-c", _INCOMPLETE, ADDRESS) == "5 open\n"
+
+
+@pytest.mark.parametrize("secure", [False, True])
+def test_haproxy_has_no_warnings(tmp_path: Path, secure: bool) -> None:
+    rendered = files(render(tmp_path, control_instance_controller_secure=secure))["/etc/haproxy/haproxy.cfg"]
+    (tmp_path / "haproxy.cfg").write_text(rendered)
+    line = ("haproxy", "-c", "-V", "-f", tmp_path / "haproxy.cfg")
+    done = subprocess.run(line, capture_output=True, text=True, env={"PATH": "/usr/sbin"}, timeout=60)
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", "Configuration file is valid\n")

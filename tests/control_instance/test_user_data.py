@@ -12,11 +12,42 @@ import pytest
 import yaml
 
 from tests import ROOT
-from tests.control_instance.rendering import ADDRESS, CONTROLLER, SUBNET, files, render
+from tests.control_instance.ordering import CONTROLLER_VM, POPLAR_VM, order
+from tests.control_instance.rendering import (
+    ADDRESS,
+    BMC_ADDRESS,
+    CONTROLLER,
+    GW_ADDRESS,
+    MACS,
+    SUBNET,
+    files,
+    render,
+)
 
+KEY = "ssh-ed25519 AAAA operator"
 LIMIT = 65535  # bytes of user data in Nova, in Base64
 
 pytestmark = pytest.mark.timeout(600)
+
+
+def test_an_order_has_the_services_of_the_role_control_instance(tmp_path: Path) -> None:
+    """The other tests use the settings that the role vpod gives to the role control_instance."""
+    settings = {"vpod_controller_public_keys": [KEY], "vpod_controller_cloud_init": {"packages": ["vim"]}}
+    vms = order(tmp_path, **settings).vms
+    assert list(vms) == [CONTROLLER_VM, POPLAR_VM]
+    vm = vms[CONTROLLER_VM]
+    assert [(port["mac"], port["addresses"]) for port in vm.ports] == [
+        (MACS[0], [ADDRESS]),
+        (MACS[1], [BMC_ADDRESS, GW_ADDRESS]),
+    ]
+    first, _, rest = vm.user_data.partition("\n")
+    assert first == "#cloud-config"
+    services = render(tmp_path)
+    packages = [*services["packages"], "vim"]
+    assert json.loads(rest) == {**services, "packages": packages, "ssh_authorized_keys": [KEY]}
+    assert vm.options["config_drive"] is True
+    alone = order(tmp_path, **settings, vpod_controller_services=False).vms[CONTROLLER_VM]
+    assert json.loads(alone.user_data.partition("\n")[2]) == {"ssh_authorized_keys": [KEY], "packages": ["vim"]}
 
 
 def test_settings_of_a_vpod_with_16_machines_fit_into_user_data(tmp_path: Path) -> None:
@@ -80,6 +111,11 @@ def test_the_firewall_allows_the_machines_and_the_controller_only(tmp_path: Path
     lines = firewall(render(tmp_path))
     out = [line for line in lines if line.startswith("ip saddr 10.1.") and " daddr " in line and "accept" in line]
     assert [line.split(" accept ")[0] for line in out] == [
+        *(
+            f"ip saddr 10.1.{net}.0/24 ip daddr 10.1.2.101/32 {kind} dport 53"
+            for net in (1, 2)
+            for kind in ("udp", "tcp")
+        ),
         "ip saddr 10.1.2.0/24 ip daddr 10.1.2.101/32 tcp dport { 8090 }",
         "ip saddr 10.1.2.0/24 ip daddr 10.1.2.1/32 tcp dport { 2112 }",
         "ip saddr 10.1.2.0/24 ip daddr 10.1.2.2/32 tcp dport { 2112 }",

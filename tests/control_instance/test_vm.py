@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,51 +13,44 @@ import pytest
 import yaml
 
 from tests import ROOT
+from tests.control_instance.guests import BOOT_SECONDS, NEEDS_QEMU, USER_DATA, Guest, create_key
 from tests.control_instance.lan import CONTROL, MACHINES, Host, Lan
-from tests.control_instance.rendering import ADDRESS, BMC_ADDRESS, CONTROLLER, GW_ADDRESS, MACS, SETTINGS, render
+from tests.control_instance.ordering import CONTROLLER_VM, order
+from tests.control_instance.rendering import ADDRESS, BMC_ADDRESS, CONTROLLER, GW_ADDRESS, SETTINGS
 from tests.integration.bringup.own_twin import BIN
 from tests.waiting import until
-from tools.guest import cloud, qemu
-from tools.guest.image import ensure_image
 
-BOOT_SECONDS = 1800  # ten times the duration on an idle machine
-KEEP_ALIVE = ("ConnectTimeout=30", "ServerAliveInterval=15", "ServerAliveCountMax=4")  # the VM reboots
 POPLAR = "v1-poplar.pod64.example"
-TENANT, ROUTER = "10.4.0.20", "10.4.0.254"
+TENANT, ROUTER = "10.4.0.152", "10.4.0.254"  # the Poplar VM, and the router of its control network
 V_IPU, METRICS, NODE_EXPORTER, SSH, SYSLOG = 8090, 9090, 9100, 22, 514
 
-pytestmark = [
-    pytest.mark.timeout(4000),
-    pytest.mark.skipif(bool(cloud.missing()), reason=f"not installed: {' '.join(cloud.missing())}"),
-    pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root"),
-]
+pytestmark = NEEDS_QEMU
 
 
 @dataclass(frozen=True)
 class Vpod:
-    """Hosts around the VM."""
+    """The VM and the hosts around it."""
 
-    folder: Path
-    lan: Lan
+    guest: Guest
     tenant: Host  # the Poplar VM
     router: Host  # of the control network, with a host behind it
     rack: Host  # BMC and IPU-Gateway of ipum01
     foreign: Host  # IPU-Gateway of the machine of another tenant
     site: Host  # server1: controller and management server
 
+    @property
+    def lan(self) -> Lan:
+        return self.guest.lan
+
+    @property
+    def folder(self) -> Path:
+        return self.lan.folder
+
     def ssh(self, command: str, seconds: float = 300) -> subprocess.CompletedProcess[str]:
-        """Run a command in the VM over SSH, with the key of its user data."""
-        options = ("BatchMode=yes", "StrictHostKeyChecking=accept-new", *KEEP_ALIVE, "LogLevel=ERROR")
-        known = f"UserKnownHostsFile={self.folder / 'known_hosts'}"
-        line = ["ssh", "-i", str(self.folder / "key"), *(f"-o{option}" for option in (*options, known))]
-        line = self.tenant.command(*line, f"debian@{ADDRESS}", command)
-        return subprocess.run(line, capture_output=True, text=True, timeout=seconds, check=False)
+        return self.guest.ssh(command, seconds)
 
     def output(self, command: str) -> str:
-        """Return the output of a command in the VM that must not fail."""
-        done = self.ssh(command)
-        assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
-        return done.stdout
+        return self.guest.output(command)
 
 
 def start_controller(lan: Lan, site: Host) -> None:
@@ -81,91 +72,54 @@ def start_metrics(lan: Lan, host: Host, address: str, port: int, name: str) -> N
     lan.wait_port(process, host, address, port)
 
 
-def start_dhcp(lan: Lan) -> None:
+def start_names(lan: Lan, site: Host) -> None:
+    """Start the DNS server of server1, which knows the devices of the POD and is authoritative for its domain."""
+    options = ("--keep-in-foreground", "--conf-file=/dev/null", "--user=root", "--no-resolv", "--no-hosts")
+    records = ("--local=/pod64.example/", "--host-record=ipum01-gw.pod64.example,10.1.2.1")
+    lan.start(site, "names", "dnsmasq", *options, "--pid-file=", f"--listen-address={CONTROLLER}", *records)
+
+
+def start_dhcp(lan: Lan, guest: Guest) -> None:
     """Start the DHCP and DNS servers, as Neutron runs them for both networks."""
     agent = lan.host(control=["10.4.0.2/24"], machines=["10.1.1.250/24", "10.1.2.250/24"])
-    pools = ("set:control,10.4.0.0", "set:machines,10.1.1.0", "set:machines,10.1.2.0")
-    hosts = (f"{MACS[0]},{ADDRESS}", f"{MACS[1]},{BMC_ADDRESS}", f"{MACS[1]},{GW_ADDRESS}")
-    lan.start(
+    lan.start_dhcp(
         agent,
-        "dhcp",
-        *("dnsmasq", "--keep-in-foreground", "--conf-file=/dev/null", "--user=root", "--no-resolv", "--no-hosts"),
-        *("--pid-file=", f"--dhcp-leasefile={lan.folder}/leases", "--domain=pod64.example", "--log-dhcp"),
-        *(f"--dhcp-range={pool},static,255.255.255.0" for pool in pools),
-        *(f"--dhcp-host={host}" for host in hosts),
-        *(f"--dhcp-option=tag:control,3,{ROUTER}", "--dhcp-option=tag:machines,3"),
+        dict(zip((CONTROL, MACHINES), guest.vm.ports, strict=True)),
+        *(f"--dhcp-option=tag:{CONTROL},3,{ROUTER}", f"--dhcp-option=tag:{MACHINES},3"),
+        f"--dhcp-option=tag:{MACHINES},6,{CONTROLLER}",  # the DNS server of these subnets in pod.yml
         f"--host-record={POPLAR},{TENANT}",
     )
-
-
-def user_data(folder: Path) -> str:
-    """Return the user data: the services, and the key of an operator."""
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / "key"], check=True)
-    keys = {"ssh_authorized_keys": [(folder / "key.pub").read_text().strip()]}
-    return "#cloud-config\n" + yaml.safe_dump({**keys, **render(folder)})
 
 
 @pytest.fixture(scope="module")
 def vpod(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vpod]:
     """A vPOD whose VM has completed its first boot."""
     folder = tmp_path_factory.mktemp("vpod")
-    image = ensure_image(cloud.cloud_image())
+    vm = order(folder, vpod_controller_public_keys=[create_key(folder)]).vms[CONTROLLER_VM]
     lan = Lan(folder)
     try:
-        rack = lan.host(machines=["10.1.1.1/24", "10.1.2.1/24"])
+        rack, tenant = lan.host(machines=["10.1.1.1/24", "10.1.2.1/24"]), lan.host(control=[f"{TENANT}/24"])
         created = Vpod(
-            folder=folder,
-            lan=lan,
-            tenant=lan.host(control=[f"{TENANT}/24"]),
+            guest=Guest(lan, vm, tenant, ADDRESS),
+            tenant=tenant,
             router=lan.host(control=[f"{ROUTER}/24", "10.1.5.20/32"]),
             rack=rack,
             foreign=lan.host(machines=["10.1.1.9/24", "10.1.2.9/24"]),
             site=lan.host(machines=[f"{CONTROLLER}/24"]),
         )
-        start_dhcp(lan)
+        start_dhcp(lan, created.guest)
+        start_names(lan, created.site)
         start_controller(lan, created.site)
         start_metrics(lan, rack, "10.1.2.1", 2112, "ipum01")
-        start_metrics(lan, created.tenant, TENANT, NODE_EXPORTER, POPLAR)
-        boot(created, image)
+        start_metrics(lan, tenant, TENANT, NODE_EXPORTER, POPLAR)
+        created.guest.boot((CONTROL, MACHINES), dns_servers=[CONTROLLER])
         yield created
     finally:
         lan.close()
 
 
-def boot(vpod: Vpod, image: Path) -> None:
-    """Start the VM and wait until cloud-init has finished."""
-    folder, console = vpod.folder, vpod.folder / "console.log"
-    disk, drive = folder / "disk.qcow2", folder / "config.iso"
-    cloud.create_disk(disk, image)
-    metadata = {"uuid": "83679162-1378-4288-a2d4-70e13ec132aa", "name": "v1-controller", "hostname": "v1-controller"}
-    (folder / "drive").mkdir()
-    cloud.create_config_drive(drive, folder / "drive", metadata, MACS, user_data(folder))
-    taps = dict(zip((vpod.lan.tap(CONTROL), vpod.lan.tap(MACHINES)), MACS, strict=True))
-    *others, last = qemu.accelerators()
-    for accelerator in (*others, last):
-        line = cloud.command(image, disk, drive, console, taps, accelerator)
-        process = vpod.lan.start(vpod.lan.switch, "qemu", *line)
-        if accelerator == last or starts(process, console):
-            break
-        process.kill()
-        process.wait()
-
-    def finished() -> bool:
-        assert process.poll() is None, (folder / "qemu.log").read_text()
-        done = vpod.ssh("cloud-init status --wait", BOOT_SECONDS)
-        return "status: " in done.stdout
-
-    until(finished, BOOT_SECONDS, lambda: console.read_text(errors="replace")[-3000:])
-
-
-def starts(process: subprocess.Popen[bytes], console: Path) -> bool:
-    """Return whether the kernel writes to the console soon."""
-    deadline = time.monotonic() + qemu.KVM_SECONDS
-    while time.monotonic() < deadline and process.poll() is None:
-        if console.exists() and console.stat().st_size > 0:
-            return True
-        time.sleep(0.05)
-    return False
+def test_the_vm_boots_with_the_user_data_of_the_order(vpod: Vpod) -> None:
+    assert vpod.output(f"sudo cat {USER_DATA}") == vpod.guest.vm.user_data
 
 
 def test_cloud_init_reports_no_error(vpod: Vpod) -> None:
@@ -271,14 +225,7 @@ def test_logs_of_the_machines_of_the_vpod(vpod: Vpod) -> None:
 
 
 def test_services_start_again_after_a_reboot(vpod: Vpod) -> None:
-    before = vpod.output("cat /proc/sys/kernel/random/boot_id")
-    vpod.ssh("sudo systemctl reboot")
-
-    def rebooted() -> bool:
-        done = vpod.ssh("cat /proc/sys/kernel/random/boot_id && systemctl is-system-running --wait")
-        return bool(done.stdout) and not done.stdout.startswith(before) and "running" in done.stdout
-
-    until(rebooted, BOOT_SECONDS, "running after the reboot")
+    vpod.guest.reboot()
     for port in (V_IPU, METRICS, SSH):
         until(lambda: vpod.tenant.reaches(ADDRESS, port), 120, f"port {port}")  # noqa: B023
     assert not vpod.foreign.reaches(GW_ADDRESS, METRICS)
@@ -289,7 +236,9 @@ def test_the_role_configures_the_vm_over_ssh(vpod: Vpod) -> None:
     """The role manages the files that cloud-init wrote. A second run changes nothing."""
     hosts = {"hosts": {"v1-controller": {"ansible_host": ADDRESS, "ansible_user": "debian"}}}
     play = {"hosts": "v1-controller", "become": True, "gather_facts": False, "roles": ["openipu.pod.control_instance"]}
-    inventory, playbook = vpod.folder / "vm.yml", vpod.folder / "play.yml"
+    site = vpod.folder / "site"  # the folder of the order has a collection with fake actions
+    site.mkdir()
+    inventory, playbook = site / "vm.yml", site / "play.yml"
     # The defaults are the name of the host, and a time for reconnection that an emulated processor exceeds.
     settings = {name: value for name, value in SETTINGS.items() if name != "control_instance_name"}
     settings["common_confirm_seconds"] = 600

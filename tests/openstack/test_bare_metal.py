@@ -232,12 +232,15 @@ def awx_connection() -> dict[str, Any]:
 @pytest.mark.parametrize("awx", [False, True])
 def test_the_playbook_registers_the_machines_of_a_pod(rack: Rack, tmp_path: Path, awx: bool) -> None:
     """With the variables of an inventory and the fast path, or with those of the credentials of AWX and modules."""
-    switch = {"name": "tor1", "kind": "data", "mac": "44:4c:a8:00:00:01"}
+    switches = [
+        {"name": "tor1", "kind": "data", "mac": "44:4c:a8:00:00:01"},
+        {"name": "mgmt1", "kind": "management", "managed": False},
+    ]
     pod = {
         "plugin": "openipu.pod.pod",
         "name": rack.pod,
         "controller": {"host": "127.0.0.1"},
-        "racks": [{"name": "rack1", "number": 1, "switches": [switch]}],
+        "racks": [{"name": "rack1", "number": 1, "switches": switches}],
         "openstack": {},
     }
     (tmp_path / "pod.yml").write_text(yaml.safe_dump(pod))

@@ -147,6 +147,31 @@ def test_renamed_networks_get_their_names_back(admin: Connection, plan: Plan, lo
             assert not run(**options)["changed"]
 
 
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_renamed_network_without_a_router_gets_its_name_back(
+    admin: Connection, plan: Plan, log: AccessLog, shared: bool
+) -> None:
+    options = plan.options()
+    config = options["config"]
+    del config["routers"]
+    if not shared:
+        config["shares"] = [share for share in config["shares"] if share["name"] != f"{plan.name}-control"]
+    assert not run(**options).get("failed")
+    before = plan.network(admin, "control").id
+    subnet = admin.network.find_subnet(f"{plan.name}-control", ignore_missing=False)
+    admin.network.update_network(before, name=f"{plan.name}-renamed")
+    admin.network.update_subnet(subnet, name=f"{plan.name}-renamed")
+    result = run(prune=True, **options)
+    assert not result.get("failed"), result
+    assert {name: verbs["updated"] for name, verbs in result_keys(result).items() if verbs.get("updated")} == {
+        "networks": [f"{plan.name}-control"],
+        "subnets": [f"{plan.name}-control"],
+    }
+    assert plan.network(admin, "control").id == before
+    with log.no_writes():
+        assert not run(**options)["changed"]
+
+
 def test_ports_follow_their_macs(admin: Connection, plan: Plan) -> None:
     options = plan.options()
     assert not run(**options).get("failed")

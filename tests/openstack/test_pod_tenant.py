@@ -56,6 +56,16 @@ def test_tags_of_other_pods_are_reported(admin: Connection, project: Any) -> Non
     assert tags(admin, project) == ["openipu.pod=v2"]
 
 
+def test_created_vipu_users_are_recorded(admin: Connection, project: Any) -> None:
+    assert run_tenant(project, vipu_users=["alice", "bob"])["vipu_users"]["created"] == ["alice", "bob"]
+    assert not run_tenant(project)["changed"]
+    assert run_tenant(project, vipu_users=["bob"])["vipu_users"]["removed"] == ["alice"]
+    assert run_tenant(project, "v2")["other_vipu_users"] == ["bob"]
+    assert tags(admin, project) == ["openipu.pod=v1", "openipu.pod=v2", "openipu.vipu_user=bob:v1"]
+    assert run_tenant(project, state="absent")["vipu_users"]["removed"] == ["bob"]
+    assert tags(admin, project) == ["openipu.pod=v2"]
+
+
 def test_a_role_is_lent_and_revoked(admin: Connection, project: Any) -> None:
     assert run_tenant(project, check=True, roles=["admin"])["roles"]["created"] == ["admin"]
     assert roles(admin, project) == []

@@ -208,3 +208,9 @@ def test_a_user_of_a_secure_controller(
     order.update(vpod_user="carol", vipu_pod_users=[{"id": "carol", "role": "user", "allocations": []}])
     play("vpod_destroy.yml")
     assert users() == {"alice": []}
+    # A user that existed before the order stays.
+    order.update(vpod_user="alice", vipu_pod_users=[])
+    play("vpod_create.yml")
+    kept = " ".join(play("vpod_destroy.yml").stdout.split())
+    assert "was kept without allocations: project" in kept  # names are in doubled quotes there
+    assert users() == {"alice": []}

@@ -13,7 +13,7 @@ from ansible_collections.openipu.pod.plugins.module_utils.openstack.share.task i
 from openstack.connection import Connection as Cloud
 
 from tests.integration.bringup.own_twin import changed
-from tests.openstack.neutron_pod import Plan, run
+from tests.openstack.neutron_pod import Plan, info, run
 from tests.openstack.vpod_order import roles, servers
 
 pytestmark = [
@@ -97,3 +97,27 @@ def test_an_orphaned_share_is_deleted(with_share: dict[str, Any], play: Callable
     play("vpod_destroy.yml", vpod_share_delete=True, vpod_orphaned=True)
     remaining = run(task=OPENSTACK_POD_SHARE, cloud="tenant-a", state="absent", check=True, shares=[{"name": name}])
     assert not remaining["changed"]
+
+
+def test_access_rules_for_two_tenants_are_leaks(plan: Plan, with_share: dict[str, Any]) -> None:
+    name, storage = with_share["vpod_name"], f"{plan.name}-storage"
+    subnet = with_share["pod_openstack_tenants"]["*"]["storage"]["subnet"]
+    share = {"name": name, "protocol": "NFS", "type": with_share["vpod_share_type"], "size": 1}
+
+    def allow(*addresses: str) -> None:
+        access = [{"to": address} for address in addresses]
+        made = run(task=OPENSTACK_POD_SHARE, cloud="tenant-a", shares=[{**share, "access": access}])
+        assert not made.get("failed"), made
+
+    def leaks(tenant: str) -> list[str]:
+        assert not run(pod=plan.name, config={"shares": [{"name": storage, "project": tenant}]}).get("failed")
+        found = info(tenants=[{"project": tenant, "networks": [storage]}])["findings"]
+        return [each["kind"] for each in found if each.get("share") == name]
+
+    allow(subnet)
+    assert leaks("tenant-a") == []
+    assert leaks("tenant-b") == ["mountable"]
+    allow()
+    assert leaks("tenant-b") == []
+    allow(subnet, "10.1.3.0/24")  # the management network
+    assert leaks("tenant-a") == ["exposed"]

@@ -41,7 +41,7 @@ def server(vipu_server: Callable[..., InProcess]) -> InProcess:
     server.admin.CreateUser(
         admin.CreateUserRequest(spec=admin.UserSpec(id="alice", allocation_ids=["team-a", "team-b"]))
     )
-    server.life.found = [DiscoveredAgent("127.2.1.1", 8080, "lo", 0.25), DiscoveredAgent("127.2.1.9", 8080, "lo", 1.5)]
+    server.life.found = [DiscoveredAgent("127.0.9.1", 8080, "lo", 0.25), DiscoveredAgent("127.0.9.9", 8080, "lo", 1.5)]
     return server
 
 
@@ -105,7 +105,7 @@ def test_results_of_info_modules(recorder: Recorder, tmp_path: Path) -> None:
     assert [agent["id"] for agent in info["agents"]] == ["ag01", "ag02", "ag03", "ag04"]
     assert info["agents"][0] == {
         "id": "ag01",
-        "host": "127.2.1.1",
+        "host": "127.0.9.1",
         "port": 8080,
         "state": "Up",
         "reason": None,

@@ -160,7 +160,7 @@ def test_messages_of_failures(recorder: Recorder, tmp_path: Path, fast_path: boo
         task("vipu_partition", **{**VISION, "size": 2}, recreate=True),
         task("vipu_allocation", id="team-a", state="absent"),
         task("vipu_pod", partitions=[NOTEBOOK, NOTEBOOK]),
-        task("vipu_pod", agents=[{"id": "../etc", "host": "127.2.1.9"}]),
+        task("vipu_pod", agents=[{"id": "../etc", "host": "127.0.9.9"}]),
         task("vipu_info", api_port=1),
         task("vipu_info", gather_subset=["version"], transport="cli", vipu_path="/nonexistent/vipu"),
         task("vipu_agent", id="ag09"),

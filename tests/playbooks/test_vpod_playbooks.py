@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible_collections.openipu.pod.plugins.module_utils.vipu.object_rules import ID_RULE
 
 from tests import ROOT
 from tests.integration.bringup.own_twin import BIN
@@ -76,6 +77,46 @@ def test_all_missing_variables_are_listed(tmp_path: Path, playbook: str, names: 
         output = play(tmp_path, playbook, inventory)
         assert f"missing required arguments: {', '.join(names)}" in output
         assert "is undefined" not in output
+
+
+@pytest.mark.parametrize("playbook", ["vpod_create.yml", "vpod_info.yml", "vpod_destroy.yml"])
+def test_an_inventory_without_openstack_is_rejected(tmp_path: Path, playbook: str) -> None:
+    inventory = {name: value for name, value in POD.items() if not name.startswith("pod_openstack")}
+    output = play(tmp_path, playbook, inventory, **ORDER)
+    assert "Cannot use vPOD 'v1': the inventory has no OpenStack networks. Nothing was changed. Add openstack" in output
+
+
+@pytest.mark.parametrize("ipus", [12, 0, -4])
+def test_a_size_that_no_partition_can_have_is_rejected(tmp_path: Path, ipus: int) -> None:
+    output = play(tmp_path, "vpod_create.yml", POD, **{**ORDER, "vpod_ipus": ipus})
+    assert f"Cannot create vPOD 'v1': vpod_ipus must be a power of two (1, 2, 4, 8, …), not {ipus}." in output
+    assert "Read the tenants of the data network" not in output
+
+
+@pytest.mark.parametrize("name", ["../v1", "v 1", "v1,v2", ".v1", "v" * 64])
+def test_a_name_that_the_controller_rejects_is_rejected_first(tmp_path: Path, name: str) -> None:
+    output = play(tmp_path, "vpod_create.yml", POD, **{**ORDER, "vpod_name": name})
+    assert f"Cannot create vPOD '{name}': its name must have {ID_RULE}. Set vpod_name to another name." in output
+    assert "Read the tenants of the data network" not in output
+
+
+@pytest.mark.parametrize("name", ["production.v1", "production.x.y"])
+def test_the_name_of_an_order_of_a_team_is_rejected(tmp_path: Path, name: str) -> None:
+    """The team could return the vPOD, which would count against its quota."""
+    pod = {**POD, "pod_teams": {"production": {"ipus": 16}}}
+    output = play(tmp_path, "vpod_create.yml", pod, **{**ORDER, "vpod_name": name})
+    assert (
+        f"Cannot create vPOD '{name}': names with 'production.' are those of orders of team 'production'. "
+        "Set vpod_name to another name." in output
+    )
+    assert "Read the tenants of the data network" not in output
+
+
+@pytest.mark.parametrize("name", ["production", "v.1", "_v1", "v" * 63])
+def test_other_names_are_accepted(tmp_path: Path, name: str) -> None:
+    pod = {**POD, "pod_teams": {"production": {"ipus": 16}}}
+    output = play(tmp_path, "vpod_create.yml", pod, **{**ORDER, "vpod_name": name}, vpod_controller_vm=False)
+    assert "Read the tenants of the data network" in output  # fails without a cloud
 
 
 @pytest.mark.parametrize("empty", [{}, {"vpod_controller_vm": True, "vpod_controller_public_keys": " \n"}])

@@ -26,8 +26,9 @@ PROGRAMS = {
     "qemu-img": "qemu-utils",
     "genisoimage": "genisoimage",
     "mmdebstrap": "mmdebstrap",
-    # Programs of the tests: the networks of the VM, and the endpoint without a VM.
+    # Programs of the tests: the networks of the VM, the server of a share, and the endpoint without a VM.
     "dnsmasq": "dnsmasq-base",
+    "ganesha.nfsd": "nfs-ganesha-vfs",
     "haproxy": "haproxy",
     "ip": "iproute2",
     "ssh": "openssh-client",
@@ -41,11 +42,13 @@ def missing() -> list[str]:
 
 
 def cloud_image() -> Image:
-    """Return the disk of the VM. The packages of a control instance are in its repository, and not installed."""
-    return Image("cloud", PACKAGES, INSIDE / "cloud", tuple(_control_instance_packages()))
+    """Return the disk of the VM. The packages that cloud-init installs are in its repository, and not installed."""
+    return Image("cloud", PACKAGES, INSIDE / "cloud", tuple(_installed_packages()))
 
 
-def _control_instance_packages() -> list[str]:
+def _installed_packages() -> list[str]:
+    """Return the packages of a control instance, and those of a Poplar VM with a share."""
+
     def variables(role: str, name: str) -> Any:
         return yaml.safe_load((CHECKOUT / "roles" / role / "vars" / name).read_text())
 
@@ -56,18 +59,25 @@ def _control_instance_packages() -> list[str]:
         *variables("log_receiver", "main.yml")["log_receiver_packages"],
         *variables("control_instance", "main.yml")["control_instance_packages"],
         *(metrics[part] for part in ("prometheus", "node_exporter")),
+        *yaml.safe_load((CHECKOUT / "roles/vpod/defaults/main.yml").read_text())["vpod_share_packages"],
     ]
 
 
 def create_config_drive(
-    path: Path, scratch: Path, metadata: Mapping[str, Any], macs: Sequence[str], user_data: str
+    path: Path,
+    scratch: Path,
+    metadata: Mapping[str, Any],
+    macs: Sequence[str],
+    user_data: str,
+    dns_servers: Sequence[str] = (),
 ) -> None:
-    """Write the config drive of a server whose ports have these MACs and get their addresses by DHCP.
+    """Write the config drive of a server whose ports have these MACs and get their addresses and MTUs by DHCP.
 
-    ``scratch`` is an empty folder. The options are those of Nova. Raises ProcessError.
+    ``dns_servers`` are those of the subnets of all ports. ``scratch`` is an empty folder. Content and options are those
+    of Nova: one network for each port, even if the port has addresses in several subnets. Raises ProcessError.
     """
     links = [
-        {"id": f"tap{number}", "vif_id": f"port{number}", "type": "ovs", "mtu": 1500, "ethernet_mac_address": mac}
+        {"id": f"tap{number}", "vif_id": f"port{number}", "type": "ovs", "mtu": None, "ethernet_mac_address": mac}
         for number, mac in enumerate(macs)
     ]
     networks = [
@@ -77,7 +87,8 @@ def create_config_drive(
     folder = scratch / "openstack" / "latest"
     folder.mkdir(parents=True)
     (folder / "meta_data.json").write_text(json.dumps(metadata))
-    (folder / "network_data.json").write_text(json.dumps({"links": links, "networks": networks, "services": []}))
+    services = [{"type": "dns", "address": address} for address in dns_servers]
+    (folder / "network_data.json").write_text(json.dumps({"links": links, "networks": networks, "services": services}))
     (folder / "user_data").write_text(user_data)
     run([*_MAKE_DRIVE, "-V", "config-2", "-o", str(path), str(scratch)], "create the config drive")
 

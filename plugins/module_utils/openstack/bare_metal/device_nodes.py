@@ -96,6 +96,11 @@ def bmc_settings(device: Device) -> Settings | None:
     """Return the settings of the BMC of a device. None for a device to skip. Raises UserError."""
     group = device.settings(device.group_bmc)
     if group is None:
+        if device.variables.value(BMC) == "":
+            raise UserError(
+                "Cannot register host '%s': %s is empty. Set username and password in it. To skip the host, remove "
+                "%s; for a BMC without authentication, set it to {}." % (device.host, BMC, BMC)
+            )
         return device.settings(BMC)
     if not _has_user(group):
         return None

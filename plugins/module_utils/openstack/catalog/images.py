@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ...reconcile import Action, Object, Step
 from ..common.client import Cloud, CloudError
-from ..common.lookup import ambiguous
+from ..common.lookup import ambiguous, images_by_name
 from ..common.steps import step_id
 from ..common.writer import StepWriter
 from .families import CHECKSUM, IMAGE
@@ -52,7 +52,7 @@ def fetch_images(cloud: Cloud, names: list[str], project: str) -> list[Object]:
     """Read the images of the project that have these names. Raises UserError."""
 
     def find(name: str) -> list[Object]:
-        found = cloud.request("image", "GET", "/images", params={"name": name, "limit": 100})["images"]
+        found = images_by_name(cloud, name, owner=project)
         return [raw for raw in found if raw["owner"] == project and raw["status"] == "active"]
 
     images = []

@@ -28,6 +28,18 @@ def project_id(cloud: Cloud, name: str) -> str | None:
     return str(found[0]["id"]) if found else None
 
 
+def images_by_name(cloud: Cloud, name: str, **query: str) -> list[Object]:
+    """Read all images with a name, from all pages. For an administrator, Glance lists those of all projects."""
+    found: list[Object] = []
+    page: dict[str, str] = {}
+    while True:
+        body = cloud.request("image", "GET", "/images", params={"name": name, **query, **page})
+        found += body["images"]
+        if not body.get("next") or not body["images"]:
+            return found
+        page = {"marker": found[-1]["id"]}
+
+
 def missing_project(name: str, remedy: str = "Create it first, or correct the name.") -> str:
     """Return the message for a project that does not exist."""
     return "Cannot find project '%s'. %s" % (name, remedy)

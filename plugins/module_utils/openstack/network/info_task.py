@@ -13,10 +13,11 @@ from ..common.client import Cloud
 from ..common.lookup import missing_project, project_id
 from ..common.options import AUTH_OPTIONS, OPENSTACK, Run, open_cloud
 from .families import COLLECTIONS, FAMILIES, INTERFACE, NETWORK, PATHS, PORT, ROUTER, SECURITY_GROUP, SUBNET
+from .file_shares import find_share_leaks
 from .parse import Raw
 from .query import Query
 from .reach import Tenant, find_leaks, port_addresses, reachable_networks
-from .reads import fetch, fetch_all_projects, fetch_ports
+from .reads import fetch, fetch_all_projects, fetch_file_shares, fetch_ports, has_file_shares
 
 _FINDINGS_IN_MESSAGE = 3
 
@@ -28,9 +29,11 @@ def _collect(run: Run) -> Object:
         result.update(_owned_objects(run.transport, params["pod"]))
     tenants = params["tenants"] or []
     if tenants:
-        raw = fetch_all_projects(run.transport)
+        with_shares = has_file_shares(run.transport)
+        raw = fetch_all_projects(run.transport, with_subnets=with_shares)
         ids = {options["project"]: _required_project(run, options["project"]) for options in tenants}
-        result["tenants"] = [_check_tenant(run, options, raw, ids) for options in tenants]
+        shares = _file_shares(run.transport, list(ids.values())) if with_shares else []
+        result["tenants"] = [_check_tenant(run, options, raw, shares, ids) for options in tenants]
     findings = [finding for tenant in result.get("tenants", ()) for finding in tenant["findings"]]
     result.update(findings=findings, ok=not findings if tenants else None)
     if findings and params["fail_on_findings"]:
@@ -59,6 +62,11 @@ def _owned_objects(cloud: Cloud, owner: str) -> Object:
     return result
 
 
+def _file_shares(cloud: Cloud, projects: list[str]) -> list[Object]:
+    own = cloud.authorize()
+    return fetch_file_shares(cloud, next((id for id in projects if id != own), own))
+
+
 def _collections(cloud: Cloud, families: t.Iterable[Family]) -> dict[str, list[Object]]:
     kinds = [family.kind for family in families]
     found = cloud.map(lambda kind: cloud.list("network", PATHS[kind], COLLECTIONS[kind]), kinds)
@@ -73,21 +81,29 @@ def _required_project(run: Run, name: str) -> str:
     return id
 
 
-def _check_tenant(run: Run, options: Object, raw: Raw, ids: t.Mapping[str, str]) -> Object:
-    """Return the networks that a tenant reaches and sees, with findings. ``ids`` are those of the projects by name."""
+def _check_tenant(run: Run, options: Object, raw: Raw, shares: list[Object], ids: t.Mapping[str, str]) -> Object:
+    """Return the networks that a tenant reaches and sees, with findings. ``ids`` are those of the projects by name.
+
+    ``shares`` are shared file systems. Without them, ``raw`` needs no subnets.
+    """
     id = ids[options["project"]]
-    tenant = Tenant(options["project"], id, frozenset(options["networks"]), frozenset(options["common_networks"] or ()))
+    networks, common = (frozenset(options[name] or ()) for name in ("networks", "common_networks"))
+    tenant = Tenant(options["project"], id, run.transport.authorize(), networks, common)
     reachable = reachable_networks(raw, id)
     visible = _visible_objects(run, options, tenant) if options["cloud"] or options["auth"] else None
     names = {net["id"]: net["name"] for net in raw[NETWORK.kind] if net["id"] in reachable.all}
     ports = fetch_ports(run.transport, sorted(names))
+    projects = {id: name for name, id in ids.items()}
+    findings = find_leaks(tenant, raw, reachable, visible, projects)
+    if shares:
+        findings += find_share_leaks(tenant, raw, reachable, shares, projects)
     result: Object = {
         "project": options["project"],
         "reachable": {
             "networks": sorted(names.values()),
             "ports": port_addresses(ports, names),
         },
-        "findings": find_leaks(tenant, raw, reachable, visible, {id: name for name, id in ids.items()}),
+        "findings": findings,
     }
     if visible is not None:
         visible_names = {net["id"]: net["name"] for net in visible[NETWORK.kind]}

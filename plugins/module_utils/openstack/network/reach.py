@@ -19,12 +19,38 @@ from .parse import ROUTER_PORTS, Raw
 
 @dataclass(frozen=True)
 class Tenant:
-    """Project, and the names of the networks that it may see and reach."""
+    """Project, and the networks that it may see and reach.
+
+    They are names of networks of the provider, or ids. Another project can create a network of the same name.
+    """
 
     project: str
     id: str
+    provider: str  # id of the project that owns the networks of the POD
     allowed: frozenset[str]
     common: frozenset[str] = frozenset()  # those that other projects may use too
+
+    def may_use(self, net: Object) -> bool:
+        """Return whether the tenant may see and reach a network."""
+        own = net["project_id"] == self.id or net["router:external"]
+        return bool(own or self._names(net) & self.allowed)
+
+    def has_common(self, net: Object) -> bool:
+        """Return whether other projects may use a network too."""
+        return bool(self._names(net) & self.common)
+
+    def unreachable(self, nets: t.Iterable[Object]) -> frozenset[str]:
+        """Return the allowed networks that are not in a list."""
+        return self.allowed.difference(*map(self._names, nets))
+
+    def title(self, net: Object) -> str:
+        """Return the name of a network for messages, with its id if another network of this name is allowed."""
+        name = net["name"] or net["id"]
+        ambiguous = name in self.allowed and not self.may_use(net)
+        return "'%s' with the ID %s" % (name, net["id"]) if ambiguous else "'%s'" % name
+
+    def _names(self, net: Object) -> set[str]:
+        return {net["id"], net["name"]} if net["project_id"] == self.provider else {net["id"]}
 
 
 @dataclass(frozen=True)
@@ -88,11 +114,8 @@ def find_leaks(
     networks are always allowed. ``projects`` are known names of projects by id.
     """
     names = {net["id"]: net["name"] or net["id"] for net in raw[NETWORK.kind]}
-    allowed = {
-        net["id"]
-        for net in raw[NETWORK.kind]
-        if net["project_id"] == tenant.id or net["router:external"] or net["name"] in tenant.allowed
-    }
+    titles = {net["id"]: tenant.title(net) for net in raw[NETWORK.kind]}
+    allowed = {net["id"] for net in raw[NETWORK.kind] if tenant.may_use(net)}
     findings: list[Object] = []
 
     def add(kind: str, network: str, reason: str) -> None:
@@ -100,20 +123,19 @@ def find_leaks(
 
     for id in sorted(reachable.attached - allowed, key=lambda id: names.get(id, id)):
         name = names.get(id, id)
-        reason = "Tenant '%s' can create ports on network '%s'. Remove the share of the network."
-        add("attachable", name, reason % (tenant.project, name))
+        reason = "Tenant '%s' can create ports on network %s. Remove the share of the network."
+        add("attachable", name, reason % (tenant.project, titles.get(id, "'%s'" % id)))
     for id in sorted(reachable.routed - allowed, key=lambda id: names.get(id, id)):
         name = names.get(id, id)
-        reason = "Tenant '%s' reaches network '%s' through router '%s'. Remove that interface."
-        add("reachable", name, reason % (tenant.project, name, reachable.routers[id]))
+        reason = "Tenant '%s' reaches network %s through router '%s'. Remove that interface."
+        add("reachable", name, reason % (tenant.project, titles.get(id, "'%s'" % id), reachable.routers[id]))
     for network, others in _used_by_others(tenant, raw, reachable.attached & allowed):
         name = names[network]
         reason = "Tenant '%s' uses network '%s' together with project %s. Give each its own network."
         shown = ", ".join("'%s'" % (projects or {}).get(other, other) for other in others)
         add("common", name, reason % (tenant.project, name, shown))
     findings += _find_visible(tenant, allowed, visible or {})
-    missing = tenant.allowed - {names[id] for id in reachable.all if id in names}
-    for name in sorted(missing):
+    for name in sorted(tenant.unreachable(net for net in raw[NETWORK.kind] if net["id"] in reachable.all)):
         add("unreachable", name, "Tenant '%s' does not reach network '%s'. Share it." % (tenant.project, name))
     return findings
 
@@ -125,7 +147,7 @@ def _used_by_others(tenant: Tenant, raw: Raw, networks: t.Container[str]) -> t.I
         if target != tenant.id:
             others.setdefault(network, set()).add(target)
     for net in sorted(raw[NETWORK.kind], key=lambda net: str(net["name"])):
-        private = net["id"] in networks and not net["router:external"] and net["name"] not in tenant.common
+        private = net["id"] in networks and not net["router:external"] and not tenant.has_common(net)
         if private and net["id"] in others:
             yield net["id"], sorted(others[net["id"]])
 
@@ -142,7 +164,8 @@ def _find_visible(tenant: Tenant, allowed: set[str], visible: Raw) -> list[Objec
     for net in visible.get(NETWORK.kind, ()):
         name = names[net["id"]]
         if net["id"] not in allowed:
-            add(name, "sees network '%s'. Remove the share of the network, or the role of the tenant." % name)
+            reason = "sees network %s. Remove the share of the network, or the role of the tenant."
+            add(name, reason % tenant.title(net))
         if net.get("provider:segmentation_id") is not None and net["project_id"] != tenant.id:
             add(name, "sees the VLAN of network '%s', as only administrators do. Revoke its administrator role." % name)
     for kind, title in ((SUBNET.kind, "subnet"), (PORT.kind, "port")):

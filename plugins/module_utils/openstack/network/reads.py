@@ -23,6 +23,7 @@ from .query import Query
 _IDS_PER_REQUEST = 40  # limits the length of the URL
 _OWN_FAMILIES = (SECURITY_GROUP, ROUTER, SHARE)  # read for the project only
 _MOST_READS = 4
+_MANILA = "shared_file_system"
 
 
 def fetch(cloud: Cloud, query: Query) -> NetworkState:
@@ -36,15 +37,51 @@ def fetch(cloud: Cloud, query: Query) -> NetworkState:
     return parse_state(RawState(project, raw, _project_ids(cloud, query, raw)), query.owner)
 
 
-def fetch_all_projects(cloud: Cloud) -> Raw:
+def fetch_all_projects(cloud: Cloud, with_subnets: bool = False) -> Raw:
     """Read the networks, routers, shares and router ports of all projects. Raises UserError."""
+    kinds = [NETWORK.kind, ROUTER.kind, SHARE.kind] + [SUBNET.kind] * with_subnets
 
     def read(alone: bool) -> dict[str, list[Object]]:
-        raw = _collections(cloud, (NETWORK.kind, ROUTER.kind, SHARE.kind), "", alone)
+        raw = _collections(cloud, kinds, "", alone)
         raw[PORT.kind] = cloud.list("network", "/ports", "ports", device_owner=list(ROUTER_PORTS))
         return raw
 
     return _consistent(read, "", "")
+
+
+def has_file_shares(cloud: Cloud) -> bool:
+    """Return whether the cloud has Manila. Raises UserError."""
+    return cloud.has_service(_MANILA)
+
+
+def fetch_file_shares(cloud: Cloud, project: str) -> list[Object]:
+    """Read the shared file systems of all projects, each with its access rules as ``rules``.
+
+    ``project`` is one to which the credentials do not belong. Manila ignores ``all_tenants`` without rights for other
+    projects, but rejects a request for their quotas. Raises UserError.
+    """
+    try:
+        cloud.request(_MANILA, "GET", "/quota-sets/%s" % project)
+    except CloudError as error:
+        if error.status != 403:
+            raise
+        raise UserError(
+            "Cannot read the shares of all projects: the credentials are not for an administrator of Manila. Use those "
+            "of an administrator."
+        ) from None
+    shares = cloud.list(_MANILA, "/shares/detail", "shares", all_tenants="1")
+    rules = cloud.map(lambda share: _access_rules(cloud, share["id"]), shares)
+    return [{**share, "rules": found} for share, found in zip(shares, rules, strict=True)]
+
+
+def _access_rules(cloud: Cloud, share: str) -> list[Object]:
+    try:
+        found = cloud.request(_MANILA, "GET", "/share-access-rules", params={"share_id": share})
+    except CloudError as error:
+        if error.status != 404:  # deleted in the meantime
+            raise
+        return []
+    return t.cast("list[Object]", found["access_list"])
 
 
 def _consistent(read: t.Callable[[bool], dict[str, list[Object]]], owner: str, project: str) -> Raw:

@@ -11,13 +11,14 @@ import typing as t
 
 from ...reconcile import Action, ItemError, Object, Step, UserError
 from ..common.client import Cloud, CloudError
-from ..common.lookup import ambiguous
+from ..common.lookup import ambiguous, images_by_name
 from ..common.steps import CREATIONS, REMOVALS, select, step_id
 from ..common.tags import TAG, owner_of
 from ..common.writer import WaitingWriter
 from .families import SERVER, port_name
 
 _WITH_HOST = {"microversion": "2.74"}  # accepts the host of a new server and checks that the server fits there
+_ERROR = "ERROR"
 _UNDER_WAY = ("BUILD", "REBUILD", "REBOOT", "HARD_REBOOT", "MIGRATING")
 
 
@@ -30,19 +31,46 @@ class Names:
         self._flavors: dict[str, Object] | None = None
         self._accessible: dict[str, bool] = {}
         self._images: dict[str, str] = {}
+        self._image_names: dict[str, str | None] = {}
 
     def image(self, name: str, server: str) -> str:
         """Return the id of the image of a server. Raises UserError."""
         if name not in self._images:
-            found = self._cloud.request("image", "GET", "/images", params={"name": name})["images"]
-            active = [raw["id"] for raw in found if raw["status"] == "active"]
-            if len(active) != 1:
+            active = [raw for raw in images_by_name(self._cloud, name) if raw["status"] == "active"]
+            usable = self._cloud.map(self._is_usable, active)
+            ids = [raw["id"] for raw, is_usable in zip(active, usable, strict=True) if is_usable]
+            if len(ids) != 1:
                 raise UserError(
-                    "Cannot use image '%s' for server '%s': %d active images have this name. Create one, or rename the "
-                    "others." % (name, server, len(active))
+                    "Cannot use image '%s' for server '%s': %d active images of this project, shared with it or "
+                    "public, have this name. Create one, or rename the others." % (name, server, len(ids))
                 )
-            self._images[name] = active[0]
+            self._images[name] = ids[0]
         return self._images[name]
+
+    def image_name(self, id: str) -> str | None:
+        """Return the name of the image of an existing server, None if the image is removed or not visible."""
+        if id not in self._image_names:
+            try:
+                self._image_names[id] = self._cloud.request("image", "GET", "/images/%s" % id)["name"]
+            except CloudError as error:
+                if error.status not in (403, 404):
+                    raise
+                self._image_names[id] = None
+        return self._image_names[id]
+
+    def _is_usable(self, image: Object) -> bool:
+        """Return whether the project may use an image. Any tenant can create one with the name of another image."""
+        if image["visibility"] == "public" or image["owner"] == self._project:
+            return True
+        if image["visibility"] != "shared":
+            return False
+        try:
+            members = self._cloud.request("image", "GET", "/images/%s/members" % image["id"])["members"]
+        except CloudError as error:  # removed in the meantime, or not readable
+            if error.status not in (403, 404):
+                raise
+            return False
+        return (self._project, "accepted") in [(raw["member_id"], raw["status"]) for raw in members]
 
     def flavor(self, name: str, server: str) -> Object:
         """Return the flavor of a server. Raises UserError."""
@@ -87,8 +115,12 @@ class Names:
         return self.image(item["image"], item["name"]), str(self.flavor(item["flavor"], item["name"])["id"])
 
 
-def fetch(cloud: Cloud, servers: list[Object], names: Names, project: str) -> list[Object]:
-    """Read those of the servers that exist in the project with this id. Raises UserError."""
+def fetch(cloud: Cloud, servers: list[Object], names: Names, project: str, recreate: bool) -> list[Object]:
+    """Read those of the servers that exist in the project with this id. Raises UserError.
+
+    Images are compared by name. A server that failed after it ran is usable. With ``recreate``, a newer image of the
+    same name is a change too, and no failed server is usable.
+    """
     other_project = {} if project == cloud.authorize() else {"all_tenants": "1", "project_id": project}
 
     def find(item: Object) -> list[Object]:
@@ -100,27 +132,37 @@ def fetch(cloud: Cloud, servers: list[Object], names: Names, project: str) -> li
     for item, found in zip(servers, cloud.map(find, servers), strict=True):
         if len(found) > 1:
             raise ambiguous(SERVER, item["name"], found)
-        actual += [_server(raw, item, names) for raw in found]
+        actual += [_server(raw, item, names, recreate) for raw in found]
     return actual
 
 
-def _server(raw: Object, item: Object, names: Names) -> Object:
+def _server(raw: Object, item: Object, names: Names, recreate: bool) -> Object:
+    failed = raw["status"] == _ERROR
+    has_data = failed and _ran(raw)
     server = {
         "name": raw["name"],
         "uuid": raw["id"],
-        "usable": raw["status"] != "ERROR",
+        "usable": not failed or (has_data and not recreate),
         "status": raw["status"],
-        "under_way": raw["status"] in _UNDER_WAY,
+        "under_way": raw["status"] in _UNDER_WAY or has_data,
         "owner": owner_of(raw),
         "flavor": raw["flavor"]["original_name"],
         "addresses": {net: [each["addr"] for each in found] for net, found in raw["addresses"].items()},
     }
     image = (raw["image"] or {}).get("id")
     if image and "image" in item:
-        server["image"] = item["image"] if names.image(item["image"], item["name"]) == image else image
+        if recreate:
+            server["image"] = item["image"] if names.image(item["image"], item["name"]) == image else image
+        elif (name := names.image_name(image)) is not None:
+            server["image"] = name
     if raw.get("OS-EXT-SRV-ATTR:host"):
         server["host"] = raw["OS-EXT-SRV-ATTR:host"]
     return server
+
+
+def _ran(raw: Object) -> bool:
+    """Return whether a server has started once, so that its disks may contain data."""
+    return bool(raw.get("OS-SRV-USG:launched_at"))
 
 
 class ServerWriter(WaitingWriter):
@@ -143,7 +185,7 @@ class ServerWriter(WaitingWriter):
         return self.errors
 
     def wait_ready(self, step: Step) -> None:
-        """Wait for a server that is starting."""
+        """Wait for a server that is starting. One that failed after its start is an error."""
         self._wait_for((step.before or {})["uuid"])
 
     def _delete(self, step: Step) -> None:
@@ -192,11 +234,17 @@ class ServerWriter(WaitingWriter):
         raw = self._status(path)
         if raw is None:
             raise CloudError("it was removed while it started.", 404)
-        if raw["status"] == "ERROR":
-            fault = raw.get("fault", {}).get("message", "Nova reports no cause")
+        if raw["status"] == _ERROR:
+            fault = raw.get("fault", {}).get("message", "Nova reports no cause").strip().rstrip(".")
+            if _ran(raw):
+                raise CloudError(
+                    "it ran before, and now has the status ERROR: %s. Its disks may contain data. Repair it (openstack "
+                    "server reboot --hard %s), or set recreate to replace it." % (fault, raw["id"]),
+                    400,
+                )
             raise CloudError(
                 "it failed to start: %s. Nova keeps it with the status ERROR and the ID %s. Correct the cause, and run "
-                "the task again, which recreates it." % (fault.strip().rstrip("."), raw["id"]),
+                "the task again, which recreates it." % (fault, raw["id"]),
                 400,
             )
         return bool(raw["status"] == "ACTIVE")

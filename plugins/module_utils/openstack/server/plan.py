@@ -61,7 +61,7 @@ def plan_port_removal(servers: Servers, state: NetworkState) -> list[Step]:
 
 
 def plan_servers(servers: Servers, recreate: bool) -> list[Step]:
-    """Return the steps of servers. One that failed to start is always recreated. Raises UserError."""
+    """Return the steps of servers. One that is not usable is always recreated. Raises UserError."""
     _check_owners(servers)
     failed = {item["name"] for item in servers.actual if not item["usable"]}
     usable = [item for item in servers.desired if item["name"] not in failed]
@@ -76,6 +76,20 @@ def plan_server_removal(servers: Servers) -> list[Step]:
     """Return the removal of servers. Raises UserError."""
     _check_owners(servers)
     return plan(SERVER, [], servers.actual, absent=[item["name"] for item in servers.desired])
+
+
+def check_attachable(ports: t.Iterable[Step], servers: t.Iterable[Step]) -> None:
+    """Reject new ports of existing servers, which would never be attached. Raises UserError."""
+    created = {step.key for step in ports if step.action in CREATIONS}
+    for step in servers:
+        networks = (step.desired or {}).get("networks") or ()
+        new = [name for name in (port_name({"name": step.key}, network) for network in networks) if name in created]
+        if new and step.action not in CREATIONS:
+            raise UserError(
+                "Cannot add port '%s' to server '%s': only a new server gets ports, and this one exists. Nothing was "
+                "changed. Omit this network, or remove the server first, which loses the data on its disks."
+                % (new[0], step.key)
+            )
 
 
 def check_startable(steps: t.Iterable[Step], lookup: Lookup) -> None:

@@ -23,6 +23,7 @@ from .families import OPTIONS, SERVER, desired, desired_ports
 from .limits import check_server_quotas
 from .plan import (
     Servers,
+    check_attachable,
     check_desired_ports,
     check_startable,
     plan_port_removal,
@@ -37,6 +38,7 @@ _FAMILIES = (PORT, SERVER)
 def _apply(run: Run) -> Object:
     params, cloud = run.params, run.transport
     absent = params["state"] == "absent"
+    recreate = params["recreate"] and not absent
     items = desired(params)
     if not absent:
         items = _supported(run, items)
@@ -49,12 +51,13 @@ def _apply(run: Run) -> Object:
 
     def make_plans() -> list[Plan]:
         nonlocal actual
-        actual = fetch(cloud, items, names, project)
+        actual = fetch(cloud, items, names, project, recreate)
         servers = Servers(params["pod"], items, actual)
-        server_steps = plan_server_removal(servers) if absent else plan_servers(servers, params["recreate"])
+        server_steps = plan_server_removal(servers) if absent else plan_servers(servers, recreate)
         state = _network_state(run, items, project)
         limits = CloudLimits(cloud, project)
         port_steps = plan_port_removal(servers, state) if absent else plan_ports(servers, state, limits)
+        check_attachable(port_steps, server_steps)
         if not run.check_mode and project != cloud.authorize():
             check_writable([*port_steps, *server_steps], params["project"])
         if not (run.check_mode and params["predict_missing"]):
@@ -69,7 +72,7 @@ def _apply(run: Run) -> Object:
         return plans[::-1] if absent else plans
 
     def details() -> Object:
-        found = actual if run.check_mode else fetch(cloud, items, names, project)
+        found = actual if run.check_mode else fetch(cloud, items, names, project, recreate=False)
         return {"details": {item["name"]: _details(item) for item in found}}
 
     return apply_plans(run, make_plans, _FAMILIES, None if absent else details)

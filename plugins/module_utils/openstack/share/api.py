@@ -13,9 +13,11 @@ from ..common.lookup import ambiguous
 from ..common.steps import CREATIONS, REMOVALS, select, step_id
 from ..common.type_access import recreated, resolve_access, set_access, set_specs
 from ..common.writer import MissingError, WaitingWriter
-from .families import ACCESS_RULE, FILE_SHARE, SERVICE, SHARE_SERVERS, SHARE_TYPE, access_rule
+from .families import ACCESS_RULE, FILE_SHARE, SERVICE, SHARE_SERVERS, SHARE_TYPE, access_rule, only_removes_access
 
+_ERROR = "error"
 _RULE_ERROR, _RULE_ACTIVE = "error", "active"
+_DENY_IN_ERROR = (2, 74)  # microversion that removes the rules of a share in state error
 _UNDER_WAY = ("creating", "creating_from_snapshot", "deleting", "extending", "shrinking", "migrating", "reverting")
 
 
@@ -44,8 +46,11 @@ class Project:
         )
 
 
-def fetch(cloud: Cloud, objects: dict[str, list[Object]], project: Project) -> ShareState:
-    """Read the actual state of ``objects``, whose types get the ids of their projects. Raises UserError."""
+def fetch(cloud: Cloud, objects: dict[str, list[Object]], project: Project, recreate: bool) -> ShareState:
+    """Read the actual state of ``objects``, whose types get the ids of their projects. Raises UserError.
+
+    With ``recreate``, a share that failed after its creation is not usable, as one that was never created.
+    """
     state = ShareState({SHARE_TYPE.kind: [], FILE_SHARE.kind: [], ACCESS_RULE.kind: []})
     if objects[SHARE_TYPE.kind]:
         found = cloud.request(SERVICE, "GET", "/types", params={"is_public": "all"})["share_types"]
@@ -55,7 +60,8 @@ def fetch(cloud: Cloud, objects: dict[str, list[Object]], project: Project) -> S
     names = [item["name"] for item in objects[FILE_SHARE.kind]]
     if names and not project.own:
         _check_administrator(cloud, project)
-    for name, share in zip(names, cloud.map(lambda name: _find(cloud, name, project), names), strict=True):
+    shares = cloud.map(lambda name: _find(cloud, name, project, recreate), names)
+    for name, share in zip(names, shares, strict=True):
         if share:
             state.objects[FILE_SHARE.kind].append(share)
             state.ids[name] = share["uuid"]
@@ -91,7 +97,7 @@ def _check_administrator(cloud: Cloud, project: Project) -> None:
         raise UserError(project.unreadable) from None
 
 
-def _find(cloud: Cloud, name: str, project: Project) -> Object | None:
+def _find(cloud: Cloud, name: str, project: Project, recreate: bool) -> Object | None:
     query = {"name": name} if project.own else {"name": name, "all_tenants": "1", "project_id": project.id}
     found = cloud.request(SERVICE, "GET", "/shares/detail", params=query)["shares"]
     if any(raw["project_id"] != project.id for raw in found):
@@ -102,12 +108,15 @@ def _find(cloud: Cloud, name: str, project: Project) -> Object | None:
     if not found:
         return None
     raw = found[0]
+    # A share that failed after its creation has exports, and data.
+    failed = raw["status"] == _ERROR
+    has_data = failed and bool(fetch_exports(cloud, raw["id"]))
     return {
         "uuid": raw["id"],
         "name": name,
         "status": raw["status"],
-        "usable": raw["status"] != "error",
-        "under_way": raw["status"] in _UNDER_WAY,
+        "usable": not failed or (has_data and not recreate),
+        "under_way": raw["status"] in _UNDER_WAY or has_data,
         "protocol": raw["share_proto"],
         "type": raw["share_type_name"],
         "size": raw["size"],
@@ -142,6 +151,8 @@ class ShareWriter(WaitingWriter):
         """Wait at most ``timeout`` seconds for each object."""
         super().__init__(cloud, SERVICE)
         self._ids = dict(state.ids)
+        shares = state.objects[FILE_SHARE.kind]
+        self._failed_shares = {share["name"] for share in shares if share["status"] == _ERROR}
         self._timeout = timeout
 
     def __call__(self, steps: list[Step]) -> list[ItemError]:
@@ -157,12 +168,12 @@ class ShareWriter(WaitingWriter):
         return self.errors
 
     def wait_ready(self, step: Step) -> None:
-        """Wait for a share that is being created, or a rule that its backend is applying."""
+        """Wait for a share that is being created, or a rule that its backend applies. A failed share is an error."""
         id = (step.before or {})["uuid"]
-        if step.family is FILE_SHARE:
-            self._wait_available("/shares/%s" % id)
-        else:
+        if step.family is not FILE_SHARE:
             self._wait_active(id)
+        elif not only_removes_access(step.desired or {}):
+            self._wait_available("/shares/%s" % id)
 
     def _delete_type(self, step: Step) -> None:
         self.remove("/types/%s" % (step.before or {})["uuid"])
@@ -240,14 +251,17 @@ class ShareWriter(WaitingWriter):
                 raise
             return None
         if found["status"] in failed or found["status"].endswith("_error"):
-            raise CloudError("it is in state %s: %s" % (found["status"], self._cause(found["id"])), 400)
+            message = "it is in state %s: %s." % (found["status"], self._cause(found["id"]))
+            if found["status"] == _ERROR and fetch_exports(self.cloud, found["id"]):
+                message += " Its data may be intact. Repair it, or set recreate to replace it."
+            raise CloudError(message, 400)
         return found
 
     def _cause(self, id: str) -> str:
-        """Return the newest message of Manila about a failed share."""
+        """Return the newest message of Manila about a failed share, without a full stop."""
         query = {"resource_id": id, "sort_key": "created_at", "sort_dir": "desc"}
         found = self.cloud.request(SERVICE, "GET", "/messages", params=query)["messages"]
-        return str(found[0]["user_message"]) if found else "Manila reports no cause."
+        return str(found[0]["user_message"] if found else "Manila reports no cause").strip().rstrip(".")
 
     def _id(self, share: str) -> str:
         if share not in self._ids:
@@ -256,15 +270,29 @@ class ShareWriter(WaitingWriter):
 
     def _deny(self, step: Step) -> None:
         before = step.before or {}
-        share = self._id(before["share"])
+        path = "/shares/%s/action" % self._id(before["share"])
+        version = self._deny_version(before["share"])
         try:
-            self.write("POST", "/shares/%s/action" % share, json={"deny_access": {"access_id": before["uuid"]}})
+            self.write("POST", path, json={"deny_access": {"access_id": before["uuid"]}}, **version)
         except CloudError as error:
             if error.status != 404:
                 raise
         self.wait(lambda: self._rule(before["uuid"]) is None, self._timeout)
         if step.action is Action.RECREATE:
             self.removed.add(step_id(step))
+
+    def _deny_version(self, share: str) -> Object:
+        """Return the option of a request that removes a rule. Raises CloudError if Manila is too old for it."""
+        if share not in self._failed_shares:
+            return {}
+        newest = self.cloud.max_microversion(SERVICE)
+        if newest is not None and newest < _DENY_IN_ERROR:
+            raise CloudError(
+                "its share is in state error, and Manila removes the rules of such a share since API version %d.%d, "
+                "but this one has %d.%d. Repair the share, or upgrade Manila." % (*_DENY_IN_ERROR, *newest),
+                400,
+            )
+        return {"microversion": "%d.%d" % _DENY_IN_ERROR}
 
     def _allow(self, step: Step) -> None:
         item = step.desired or {}

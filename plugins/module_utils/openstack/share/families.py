@@ -109,6 +109,11 @@ def _given(item: Object) -> Object:
     return {name: value for name, value in item.items() if value is not None}
 
 
+def only_removes_access(share: Object) -> bool:
+    """Return whether a task only removes the access rules of a desired share, and so does not need it available."""
+    return share.get("access") == [] and share.keys() <= {"name", "access", "usable"}
+
+
 def access_rule(share: str, to: str, type: str, level: str) -> Object:
     """Return a rule that allows ``to`` to mount a share."""
     return {"id": "%s/%s/%s" % (share, type, to), "share": share, "to": to, "type": type, "level": level}

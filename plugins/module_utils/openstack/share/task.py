@@ -36,7 +36,7 @@ def _apply(run: Run) -> Object:
 
     def make_plans() -> list[Plan]:
         nonlocal state
-        state = fetch(cloud, objects, project)
+        state = fetch(cloud, objects, project, params["recreate"])
         steps = _plan_removal(objects, state) if absent else _plan(objects, state, params["recreate"])
         if not run.check_mode and not project.own:
             check_writable(steps, project.name)
@@ -44,7 +44,8 @@ def _apply(run: Run) -> Object:
         return [(steps, ShareWriter(cloud, state, params["wait_timeout"]))]
 
     def details() -> Object:
-        found = state if run.check_mode else fetch(cloud, {**objects, SHARE_TYPE.kind: []}, project)
+        shares = {**objects, SHARE_TYPE.kind: []}
+        found = state if run.check_mode else fetch(cloud, shares, project, params["recreate"])
         return {"details": _details(cloud, found.objects[FILE_SHARE.kind])}
 
     return apply_plans(run, make_plans, FAMILIES, None if absent else details)
@@ -70,7 +71,7 @@ def _plan_removal(objects: dict[str, list[Object]], state: ShareState) -> list[S
 
 
 def _plan(objects: dict[str, list[Object]], state: ShareState, recreate: bool) -> list[Step]:
-    """Return the steps. Failed shares, which hold no data, and access rules are always recreated."""
+    """Return the steps. Shares that are not usable, and failed access rules, are always recreated."""
     types = plan(SHARE_TYPE, objects[SHARE_TYPE.kind], state.objects[SHARE_TYPE.kind], recreate=recreate)
     actual = state.objects[FILE_SHARE.kind]
     failed = {item["name"] for item in actual if not item["usable"]}

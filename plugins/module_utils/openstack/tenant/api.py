@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Keystone API: tags of PODs and granted roles in a project.
+"""Keystone API: tags of PODs, granted roles and created V-IPU users in a project.
 
 The tag of a granted role has its user and the POD. So the writer revokes no role that a user had before, or that
 another POD of the same user still needs.
@@ -18,9 +18,10 @@ from ..common.client import Cloud
 from ..common.steps import select
 from ..common.tags import TAG
 from ..common.writer import StepWriter
-from .families import POD_TAG, ROLE, lent_role
+from .families import POD_TAG, ROLE, VIPU_USER, lent_role
 
 _GRANT = "openipu.role="  # followed by role id, user id and POD, separated by colons
+_USER = "openipu.vipu_user="  # followed by user and POD, separated by a colon
 
 
 @dataclass
@@ -37,6 +38,10 @@ class TenantState:
         """Return the tag of a POD, if the project has it."""
         return [{"name": owner}] if TAG + owner in self.tags else []
 
+    def vipu_users(self, owner: str) -> list[Object]:
+        """Return the V-IPU users that were created for a POD."""
+        return [{"name": user} for user, pod in _users(self.tags) if pod == owner]
+
     def role(self, name: str, user: str) -> Object:
         """Return a role that is granted to a user. Raises UserError when no role has the name."""
         if name not in self.role_ids:
@@ -51,7 +56,7 @@ def fetch(cloud: Cloud, project: str, owner: str, roles: t.Iterable[str]) -> Ten
     ids = {raw["name"]: raw["id"] for raw in cloud.list("identity", "/roles", "roles")}
     state = TenantState(project, user, _tags(cloud, project), ids)
     names = {id: name for name, id in ids.items()}
-    granted = [_parse_grant(tag) for tag in state.tags if tag.startswith(_GRANT)]
+    granted = _grants(state.tags)
     own = [(names[role], holder) for role, holder, pod in granted if pod == owner and role in names]
     for name, holder in dict.fromkeys([*own, *((name, user) for name in roles)]):
         item = state.role(name, holder)
@@ -68,19 +73,39 @@ def fetch(cloud: Cloud, project: str, owner: str, roles: t.Iterable[str]) -> Ten
     return state
 
 
-def other_pods(cloud: Cloud, project: str, owner: str) -> list[str]:
-    """Read the other PODs in the tags of the project with this id. Raises UserError."""
-    return sorted({tag.removeprefix(TAG) for tag in _tags(cloud, project) if tag.startswith(TAG)} - {owner})
+def others(cloud: Cloud, project: str, owner: str) -> Object:
+    """Read the other PODs in the tags of the project with this id, and their V-IPU users. Raises UserError."""
+    tags = _tags(cloud, project)
+    return {
+        "other_pods": sorted({tag.removeprefix(TAG) for tag in tags if tag.startswith(TAG)} - {owner}),
+        "other_vipu_users": sorted({user for user, pod in _users(tags) if pod != owner}),
+    }
+
+
+def other_projects(cloud: Cloud, project: str | None, owner: str) -> list[str]:
+    """Read the names of the projects with the tag of the POD, except the one with this id. Raises UserError."""
+    found = cloud.list("identity", "/projects", "projects", tags=TAG + owner)
+    return sorted(raw["name"] for raw in found if raw["id"] != project)
 
 
 def _tags(cloud: Cloud, project: str) -> list[str]:
     return list(cloud.request("identity", "GET", "/projects/%s/tags" % project)["tags"])
 
 
-def _parse_grant(tag: str) -> tuple[str, str, str]:
-    """Return role id, user id and POD."""
-    role, user, pod = tag.removeprefix(_GRANT).split(":", 2)
-    return role, user, pod
+def _grants(tags: list[str]) -> list[tuple[str, ...]]:
+    """Return role id, user id and POD of each granted role."""
+    return _parse(tags, _GRANT, 3)
+
+
+def _users(tags: list[str]) -> list[tuple[str, ...]]:
+    """Return created V-IPU users with their PODs."""
+    return _parse(tags, _USER, 2)
+
+
+def _parse(tags: list[str], prefix: str, count: int) -> list[tuple[str, ...]]:
+    """Return the parts of the tags with a prefix. Tags without all parts are ignored: this collection adds none."""
+    found = [tag.removeprefix(prefix).split(":", count - 1) for tag in tags if tag.startswith(prefix)]
+    return [tuple(parts) for parts in found if len(parts) == count and all(parts)]
 
 
 def _granted(cloud: Cloud, project: str, item: Object) -> bool:
@@ -89,7 +114,10 @@ def _granted(cloud: Cloud, project: str, item: Object) -> bool:
 
 
 class TenantWriter(StepWriter):
-    """Writer of POD tags and granted roles. The tag of a role is added first and removed last, so that none is left."""
+    """Writer of POD tags, granted roles and created V-IPU users.
+
+    The tag of a role is added first and removed last, so that none is left.
+    """
 
     def __init__(self, cloud: Cloud, state: TenantState, owner: str) -> None:
         super().__init__(cloud, "identity")
@@ -99,8 +127,10 @@ class TenantWriter(StepWriter):
     def __call__(self, steps: list[Step]) -> list[ItemError]:
         """Write the steps and return the errors."""
         self.for_each(select(steps, POD_TAG, (Action.CREATE,)), self._add_pod_tag)
+        self.for_each(select(steps, VIPU_USER, (Action.CREATE,)), self._add_user)
         self.for_each(select(steps, ROLE, (Action.CREATE, Action.CHANGE)), self._grant_role)
         self.for_each(select(steps, ROLE, (Action.DELETE,)), self._revoke)
+        self.for_each(select(steps, VIPU_USER, (Action.DELETE,)), self._remove_user)
         self.for_each(select(steps, POD_TAG, (Action.DELETE,)), self._remove_pod_tag)
         return self.errors
 
@@ -109,6 +139,15 @@ class TenantWriter(StepWriter):
 
     def _remove_pod_tag(self, step: Step) -> None:
         self.remove(self._tag(TAG + step.key))
+
+    def _add_user(self, step: Step) -> None:
+        self._add(self._user(step))
+
+    def _remove_user(self, step: Step) -> None:
+        self.remove(self._tag(self._user(step)))
+
+    def _user(self, step: Step) -> str:
+        return "%s%s:%s" % (_USER, step.key, self._owner)
 
     def _grant_role(self, step: Step) -> None:
         item = step.desired or {}
@@ -133,9 +172,8 @@ class TenantWriter(StepWriter):
             self.remove(self._grant(item))
 
     def _is_lent_to_others(self, item: Object) -> bool:
-        prefix = self._prefix(item)
-        tags = _tags(self.cloud, self._state.project)
-        return any(tag.startswith(prefix) and tag != prefix + self._owner for tag in tags)
+        grants = _grants(_tags(self.cloud, self._state.project))
+        return any((role, user) == (item["role"], item["user"]) and pod != self._owner for role, user, pod in grants)
 
     def _prefix(self, item: Object) -> str:
         return "%s%s:%s:" % (_GRANT, item["role"], item["user"])

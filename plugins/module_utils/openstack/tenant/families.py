@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Families of POD tags and granted roles, and the desired objects of a task. No I/O."""
+"""Families of POD tags, granted roles and created V-IPU users, and the desired objects of a task. No I/O."""
 
 from __future__ import annotations
 
@@ -11,21 +11,25 @@ from ...reconcile import Family, Field, Object
 
 POD_TAG = Family("tag", (), key="name")
 ROLE = Family("role", (Field("tagged"), Field("granted")))
-FAMILIES = (POD_TAG, ROLE)
+VIPU_USER = Family("vipu_user", (), key="name")
+FAMILIES = (POD_TAG, ROLE, VIPU_USER)
 
 OPTIONS: dict[str, t.Any] = {
     "pod": {"type": "str", "required": True},
     "project": {"type": "str", "required": True},
     "roles": {"type": "list", "elements": "str"},
+    "vipu_users": {"type": "list", "elements": "str"},
 }
 
 
 def desired(params: Object) -> dict[str, list[Object]]:
-    """Return the desired objects of the options by kind; roles have no entry when they are not managed."""
+    """Return the desired objects of the options by kind; those that are not managed have no entry."""
     absent = params["state"] == "absent"
     objects: dict[str, list[Object]] = {POD_TAG.kind: [] if absent else [{"name": params["pod"]}]}
-    if absent or params["roles"] is not None:
-        objects[ROLE.kind] = [] if absent else [{"name": name} for name in params["roles"]]
+    for family in (ROLE, VIPU_USER):
+        names = [] if absent else params[family.plural]
+        if names is not None:
+            objects[family.kind] = [{"name": name} for name in names]
     return objects
 
 

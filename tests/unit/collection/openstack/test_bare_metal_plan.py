@@ -9,7 +9,6 @@ import pytest
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.bare_metal.plan import bmc_fault
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.bare_metal.task import OPENSTACK_POD_BARE_METAL
-from ansible_collections.openipu.pod.plugins.module_utils.openstack.common import writer
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.common.client import RejectedError
 from ansible_collections.openipu.pod.plugins.module_utils.reconcile import UserError
 from ansible_collections.openipu.pod.plugins.module_utils.runner import Run, TaskError
@@ -26,11 +25,6 @@ DESIRED: dict[str, Any] = {
     "ports": [{"mac": MAC.upper(), "physical_network": "physnet100g", "local_link": LINK}],
     "state": "manageable",
 }
-
-
-@pytest.fixture(autouse=True)
-def without_delay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "_POLL_INTERVAL", 0)
 
 
 def node(name: str = "ipum01", **changes: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.task
 from ansible_collections.openipu.pod.plugins.module_utils.runner import TaskError
 
 from tests.unit.collection.openstack.fake_cloud import FakeCloud
-from tests.unit.collection.openstack.test_tasks import NETWORKS, run
+from tests.unit.collection.openstack.task_support import NETWORKS, run
 
 PORTS = {"ports": [{"name": f"m{n}", "network": "data", "addresses": [f"10.5.0.{n}"]} for n in range(1, 41)]}
 

@@ -103,6 +103,20 @@ def test_without_settings_of_its_group_a_device_has_its_own(missing):
     assert bmc_settings(machine(**missing)) is None
 
 
+@pytest.mark.parametrize("group", [{}, {"openstack_machine_bmc": None}])
+@pytest.mark.parametrize(
+    "run", [bmc_settings, lambda device: skipped([device]), lambda device: nodes([device], {}, (), "")]
+)
+def test_an_empty_text_is_no_bmc_without_credentials(group, run):
+    with pytest.raises(UserError) as caught:
+        run(machine(openstack_bmc="", **group))
+    assert caught.value.message == (
+        "Cannot register host 'host-ipum01': openstack_bmc is empty. Set username and password in it. To skip the "
+        "host, remove openstack_bmc; for a BMC without authentication, set it to {}."
+    )
+    assert bmc_settings(machine(openstack_bmc="", openstack_machine_bmc=ACCOUNT)) == ACCOUNT
+
+
 @pytest.mark.parametrize("group", [EMPTY, {}, "", {"password": "hidden"}])
 def test_without_the_user_name_of_its_group_a_device_is_skipped(group):
     """Its own settings are not evaluated."""

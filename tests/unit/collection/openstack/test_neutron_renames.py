@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.request_bodies import change_body
 
-from tests.unit.collection.openstack.neutron_raw import changes, network, plan, port, router, state, subnet
+from tests.unit.collection.openstack.neutron_raw import PROJECT, changes, network, plan, port, router, state, subnet
 
 MAC = "0c:42:a1:00:05:01"
 DATA = {"name": "data", "vlan": 11, "physical_network": "phys"}
@@ -104,6 +104,83 @@ def test_a_network_of_a_removed_tenant_is_not_renamed_for_a_new_one() -> None:
     steps = plan(control_config("new"), control_state(old=("old", "old")))
     assert changes(steps)[:2] == [("network", "new", "create"), ("subnet", "new", "create")]
     assert not [change for change in changes(steps) if change[2] != "create"]
+
+
+def isolated_config(**projects: str | None) -> dict[str, Any]:
+    """Return desired control networks without routers, each with the project that it is shared with, if any."""
+    config = {name: items for name, items in control_config(*projects).items() if name != "routers"}
+    config["shares"] = [{"kind": "network", "name": name, "project": to} for name, to in projects.items() if to]
+    return config
+
+
+def isolated_state(**networks: tuple[str, ...]) -> Any:
+    """Return actual control networks without routers, whose subnets were renamed too, with the projects of shares."""
+    found = control_state(**{name: (f"their-{name}", f"their-{name}") for name in networks})
+    shares = [
+        {
+            "id": f"{name}-{target}",
+            "project_id": PROJECT,
+            "object_type": "network",
+            "object_id": f"id-of-{name}",
+            "action": "access_as_shared",
+            "target_tenant": target,
+        }
+        for name, targets in networks.items()
+        for target in targets
+    ]
+    raw = {**found.raw, "port": [], "router": [], "share": shares}
+    return state({"team": "id-of-team", "crew": "id-of-crew"}, **raw)
+
+
+@pytest.mark.parametrize("prune", [False, True])
+@pytest.mark.parametrize(("project", "shares"), [(None, ()), (None, ("id-of-vpod",)), ("team", ("id-of-team",))])
+def test_a_renamed_network_without_a_vlan_and_a_router_gets_its_name_back(
+    project: str | None, shares: tuple[str, ...], prune: bool
+) -> None:
+    steps = plan(isolated_config(a=project), isolated_state(a=shares), prune=prune)
+    found = [change for change in changes(steps) if change[0] != "share"]
+    assert found == [("network", "a", "change"), ("subnet", "a", "change")]
+    assert {step.before["uuid"] for step in steps if step.family.kind in ("network", "subnet")} == {"id-of-a"}
+
+
+def test_shares_identify_the_networks_of_tenants() -> None:
+    """All control networks have the same prefix."""
+    found = isolated_state(a=("id-of-team",), b=("id-of-crew",))
+    steps = plan(isolated_config(a="team", b="crew"), found)
+    assert {step.key: step.before["uuid"] for step in steps if step.family.kind == "network"} == {
+        "a": "id-of-a",
+        "b": "id-of-b",
+    }
+
+
+@pytest.mark.parametrize(
+    ("desired", "actual"),
+    [
+        ({"a": "team"}, {"x": ("id-of-crew",)}),  # of a removed tenant
+        ({"a": "team"}, {"x": ()}),
+        ({"a": "unknown"}, {"x": ("id-of-crew",)}),
+        ({"a": None, "b": None}, {"x": ()}),  # either could be the renamed one
+        ({"a": None}, {"x": (), "y": ()}),
+    ],
+)
+def test_networks_without_a_router_are_not_confused(desired: dict[str, Any], actual: dict[str, Any]) -> None:
+    found = changes(plan(isolated_config(**desired), isolated_state(**actual)))
+    assert {change[2] for change in found} == {"create"}
+    assert [change[1] for change in found if change[0] == "network"] == list(desired)
+
+
+def test_a_network_with_a_router_or_a_vlan_is_another_one() -> None:
+    with_router = control_state(x=("x", "x"))
+    assert changes(plan(isolated_config(a=None), with_router))[0] == ("network", "a", "create")
+    config = isolated_config(a=None)
+    config["networks"].append({"name": "data", "physical_network": "phys", "vlan": 11})
+    with_vlan = state(network=[network("x", 11)], subnet=[subnet("x", "x", CONTROL)])
+    assert ("network", "a", "create") in changes(plan(config, with_vlan))
+
+
+def test_a_renamed_network_with_a_vlan_of_neutron_gets_its_name_back() -> None:
+    with_vlan = state(network=[network("x", 500)], subnet=[subnet("x", "x", CONTROL)])
+    assert changes(plan(isolated_config(a=None), with_vlan)) == [("network", "a", "change"), ("subnet", "a", "change")]
 
 
 @pytest.mark.parametrize("tags", [[], ["openipu.pod=other"]])

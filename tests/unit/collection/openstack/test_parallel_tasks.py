@@ -20,9 +20,8 @@ from ansible_collections.openipu.pod.plugins.module_utils.runner import Connecto
 from tests.unit.collection.openstack.fake_cloud import FakeCloud
 from tests.unit.collection.openstack.neutron_raw import group, network, port, rule, subnet
 from tests.unit.collection.openstack.shared_services import Collection, SharedCloud, SharedServices
-from tests.unit.collection.openstack.test_tasks import NETWORKS, NOVA, OPTIONS, SERVER, without_delay
+from tests.unit.collection.openstack.task_support import NETWORKS, NOVA, OPTIONS, SERVER
 
-__all__ = ["without_delay"]
 Result = dict[str, Any]
 MACS = ["0c:42:a1:00:05:01", "0c:42:a1:00:05:02"]
 FLAVORS = Collection(

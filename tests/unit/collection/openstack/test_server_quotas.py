@@ -9,7 +9,7 @@ from ansible_collections.openipu.pod.plugins.module_utils.reconcile import UserE
 
 from tests.unit.collection.openstack.fake_cloud import FakeCloud
 from tests.unit.collection.openstack.neutron_raw import network
-from tests.unit.collection.openstack.test_tasks import NETWORKS, NOVA, OPTIONS, SERVER, run
+from tests.unit.collection.openstack.task_support import ATTACHED, NETWORKS, NOVA, OPTIONS, SERVER, run
 
 
 @pytest.mark.parametrize(
@@ -40,6 +40,7 @@ def test_quotas_of_nova_are_checked_before_the_first_write(limits: dict[str, int
     assert cloud.writes == []
     # Existing servers need no quota.
     cloud.responses["GET /servers/detail"] = {"servers": [SERVER]}
+    cloud.responses["GET /ports"] = {"ports": [ATTACHED]}
     assert run(OPENSTACK_POD_SERVER, cloud, True, **OPTIONS)["servers"]["unchanged"] == ["vm"]
 
 

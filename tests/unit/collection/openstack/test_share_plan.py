@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-from ansible_collections.openipu.pod.plugins.module_utils.openstack.common import writer
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.common.client import RejectedError
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.share.task import OPENSTACK_POD_SHARE
 from ansible_collections.openipu.pod.plugins.module_utils.reconcile import UserError
@@ -27,11 +26,6 @@ SHARE = {
     "description": "",
 }
 DESIRED = {"name": "data", "protocol": "NFS", "size": 1, "access": [{"to": "10.1.6.0/24"}]}
-
-
-@pytest.fixture(autouse=True)
-def without_delay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "_POLL_INTERVAL", 0)
 
 
 def rule(state: str, id: str = "r1") -> dict[str, Any]:
@@ -77,6 +71,87 @@ def test_a_share_that_fails_is_an_error() -> None:
         run(fake)
     assert failure.value.message == "Cannot use share 'data': it is in state error: Manila reports no cause."
     assert failure.value.result["shares"]["unchanged"] == []
+
+
+EXPORTS = {"export_locations": [{"path": "10.1.6.9:/s1", "preferred": True}]}
+
+
+REMEDY = "Its data may be intact. Repair it, or set recreate to replace it."
+
+
+def test_a_failed_share_with_exports_is_recreated_on_request_only() -> None:
+    """Manila also sets the state error later, such as when its backend or the promotion of a replica fails."""
+    failed = {**SHARE, "status": "error"}
+    responses = {"GET /shares/s1": {"share": failed}, "GET /shares/s1/export_locations": EXPORTS}
+    fake = cloud("error", "active", **responses)
+    assert run(fake, check_mode=True)["shares"]["unchanged"] == ["data"]
+    for messages, cause in (
+        ([], "Manila reports no cause"),
+        ([{"user_message": "the backend is down"}], "the backend is down"),
+        ([{"user_message": "The backend is down. "}], "The backend is down"),
+    ):
+        fake.responses["GET /messages"] = {"messages": messages}
+        with pytest.raises(TaskError) as failure:
+            run(fake)
+        assert failure.value.message == f"Cannot use share 'data': it is in state error: {cause}. {REMEDY}"
+    assert fake.writes == []
+    assert run(fake, check_mode=True, recreate=True)["shares"]["recreated"] == ["data"]
+    fake.responses["GET /shares/s1/export_locations"] = {"export_locations": []}  # never created
+    assert run(fake, check_mode=True)["shares"]["recreated"] == ["data"]
+
+
+class FailedShare(FakeCloud):
+    """Cloud with a failed share with exports. Before 2.74, Manila removes no rule of a share in state error."""
+
+    def request(self, service: str, method: str, path: str, **options: Any) -> Any:
+        body = super().request(service, method, path, **options)
+        if method == "POST" and "deny_access" in options["json"]:
+            if options.get("microversion", "2.50") != "2.74":
+                raise RejectedError("Manila returned an error: Access rules cannot be denied.", 400)
+            self.responses["GET /share-access-rules"] = {"access_list": []}
+        return body
+
+
+def failed_share(newest: tuple[int, int] | None) -> FailedShare:
+    failed = {**SHARE, "status": "error"}
+    responses = {"GET /shares/s1": {"share": failed}, "GET /shares/s1/export_locations": EXPORTS}
+    fake = FailedShare(cloud("error", "active", **responses).responses)
+    fake.microversion = newest
+    return fake
+
+
+@pytest.mark.parametrize("newest", [None, (2, 74), (2, 99)])
+def test_the_rules_of_a_failed_share_with_exports_are_removed(newest: tuple[int, int] | None) -> None:
+    """The removal of a vPOD keeps its share, and revokes the access to it."""
+    fake, without_rules = failed_share(newest), {"shares": [{"name": "data", "access": []}]}
+    for check_mode in (True, False):
+        result = run(fake, check_mode, **without_rules)
+        assert result["shares"]["unchanged"] == ["data"]
+        assert result["access_rules"]["removed"] == ["data/ip/10.1.6.0/24"]
+        assert len(fake.writes) == (0 if check_mode else 1)
+    assert fake.writes == [("POST /shares/s1/action", {"deny_access": {"access_id": "r1"}})]
+    for check_mode in (True, False):
+        assert run(fake, check_mode, **without_rules)["changed"] is False
+    assert len(fake.writes) == 1
+
+
+def test_an_older_manila_keeps_the_rules_of_a_failed_share() -> None:
+    fake = failed_share((2, 73))
+    with pytest.raises(TaskError) as failure:
+        run(fake, shares=[{"name": "data", "access": []}])
+    assert failure.value.message == (
+        "Cannot remove access rule 'data/ip/10.1.6.0/24': its share is in state error, and Manila removes the rules of "
+        "such a share since API version 2.74, but this one has 2.73. Repair the share, or upgrade Manila."
+    )
+    assert fake.writes == []
+
+
+@pytest.mark.parametrize(
+    "share", [{"name": "data"}, {"name": "data", "access": [], "size": 1}, {**DESIRED, "access": []}]
+)
+def test_a_task_with_further_settings_needs_an_available_share(share: dict[str, Any]) -> None:
+    with pytest.raises(TaskError, match="Cannot use share 'data': it is in state error"):
+        run(failed_share((2, 74)), shares=[share])
 
 
 def test_a_rule_that_the_backend_rejected_is_recreated() -> None:

@@ -6,9 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.catalog.task import OPENSTACK_POD_CATALOG
-from ansible_collections.openipu.pod.plugins.module_utils.openstack.common import writer
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.common.client import CloudError, RejectedError
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.info_task import (
     OPENSTACK_POD_NETWORK_INFO,
@@ -18,31 +16,11 @@ from ansible_collections.openipu.pod.plugins.module_utils.openstack.project.task
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.server.task import OPENSTACK_POD_SERVER
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.tenant.task import OPENSTACK_POD_TENANT
 from ansible_collections.openipu.pod.plugins.module_utils.reconcile import UserError
-from ansible_collections.openipu.pod.plugins.module_utils.runner import Run, Task, TaskError
+from ansible_collections.openipu.pod.plugins.module_utils.runner import TaskError
 
 from tests.unit.collection.openstack.fake_cloud import FakeCloud
-from tests.unit.collection.openstack.neutron_raw import PROJECT, network, port, subnet
-
-MAC = "0c:42:a1:00:05:01"
-NETWORKS = {
-    "GET /networks": {"networks": [network("data")]},
-    "GET /subnets": {"subnets": [subnet("data", "data", "10.5.0.0/16")]},
-    "GET /security-groups": {"security_groups": []},
-    "GET /routers": {"routers": []},
-    "GET /rbac-policies": {"rbac_policies": []},
-    "GET /ports": {"ports": []},
-}
-
-
-@pytest.fixture(autouse=True)
-def without_delay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "_POLL_INTERVAL", 0)
-
-
-def run(task: Task[Any], cloud: FakeCloud, check_mode: bool = False, **options: Any) -> dict[str, Any]:
-    checked = ArgumentSpecValidator(task.argument_spec, **task.constraints).validate(options)
-    assert not checked.error_messages, checked.error_messages
-    return task.run(Run(checked.validated_parameters, check_mode, True, cloud))
+from tests.unit.collection.openstack.neutron_raw import PROJECT, network, port
+from tests.unit.collection.openstack.task_support import ATTACHED, MAC, NETWORKS, NOVA, OPTIONS, SERVER, run
 
 
 def test_orphaned_addresses_are_explained_and_few() -> None:
@@ -111,25 +89,6 @@ def test_network_with_a_missing_project() -> None:
     assert cloud.writes == []
 
 
-SERVER = {
-    "id": "s1",
-    "name": "vm",
-    "status": "ACTIVE",
-    "tags": ["openipu.pod=pod"],
-    "flavor": {"original_name": "small"},
-    "image": {"id": "i1"},
-    "addresses": {"data": [{"addr": "10.5.0.1"}]},
-}
-NOVA = {
-    "GET /images": {"images": [{"id": "i1", "status": "active"}]},
-    "GET /flavors/detail": {"flavors": [{"name": "small", "id": "f1", "vcpus": 4, "ram": 2048}]},
-}
-OPTIONS = {
-    "pod": "pod",
-    "servers": [{"name": "vm", "image": "ubuntu", "flavor": "small", "networks": [{"network": "data"}]}],
-}
-
-
 def test_server_is_created_after_its_ports() -> None:
     made = port("vm-data", MAC, "10.5.0.1")
     cloud = FakeCloud(
@@ -176,7 +135,7 @@ def test_server_that_is_rejected_keeps_the_result_of_its_ports() -> None:
 
 
 def test_server_is_removed_before_its_ports() -> None:
-    own = port("vm-data", MAC, device_id="s1", device_owner="compute:nova")
+    own = ATTACHED
     unused = {**port("vm-old", MAC), "id": "p2"}
     other = {**port("other-data", MAC), "id": "p3"}
     cloud = FakeCloud(
@@ -230,6 +189,7 @@ def test_check_mode_accepts_or_rejects_a_missing_image_or_flavor(missing: dict[s
         assert failure.value.message.startswith(message)
     # Existing servers are not started.
     cloud.responses["GET /servers/detail"] = {"servers": [{**SERVER, "image": None}]}
+    cloud.responses["GET /ports"] = {"ports": [ATTACHED]}
     assert run(OPENSTACK_POD_SERVER, cloud, True, predict_missing=False, **OPTIONS)["servers"]["unchanged"] == ["vm"]
 
 
@@ -317,6 +277,66 @@ def test_tenant_note_and_role() -> None:
         "PUT /projects/p2/tags/openipu.role%3Dr1%3Au1%3Avpod",
         "PUT /projects/p2/users/u1/roles/r1",
     ]
+    assert result["other_projects"] == []
     cloud = FakeCloud({**cloud.responses, "GET /projects": {"projects": []}})
     deleted = run(OPENSTACK_POD_TENANT, cloud, pod="vpod", project="team", state="absent")
     assert (deleted["changed"], deleted["other_pods"], cloud.writes) == (False, [], [])
+
+
+def test_other_projects_with_a_record_of_the_vpod_are_reported() -> None:
+    projects = [{"id": id, "name": f"name-of-{id}"} for id in ("p3", "p2", "p1")]
+    cloud = FakeCloud(
+        {
+            "GET /projects": [{"projects": [{"id": "p2"}]}, {"projects": projects}],
+            "GET /roles": {"roles": []},
+            "GET /projects/p2/tags": {"tags": ["openipu.pod=vpod"]},
+        }
+    )
+    result = run(OPENSTACK_POD_TENANT, cloud, True, pod="vpod", project="team", state="absent")
+    assert result["other_projects"] == ["name-of-p1", "name-of-p3"]
+    assert ("GET /projects", {"tags": "openipu.pod=vpod"}) in cloud.reads
+    # The project was removed.
+    cloud.responses["GET /projects"] = [{"projects": []}, {"projects": projects}]
+    result = run(OPENSTACK_POD_TENANT, cloud, True, pod="vpod", project="team", state="absent")
+    assert result["other_projects"] == ["name-of-p1", "name-of-p2", "name-of-p3"]
+
+
+@pytest.mark.parametrize(("writes", "seen"), [(0, True), (1, True), (2, False)], ids=["before", "meanwhile", "after"])
+def test_of_two_concurrent_records_the_later_one_is_reported(writes: int, seen: bool) -> None:
+    """The other run records its vPOD before or after the record of this one, or after this task."""
+    projects = [{"id": "p2", "name": "team"}]
+
+    class Keystone(FakeCloud):
+        def request(self, service: str, method: str, path: str, **options: Any) -> Any:
+            if len(self.writes) == writes and len(projects) == 1:
+                projects.append({"id": "p3", "name": "team-b"})
+            return super().request(service, method, path, **options)
+
+    found = [{"projects": [{"id": "p2"}]}, {"projects": projects}]
+    cloud = Keystone({"GET /projects": found, "GET /roles": {"roles": []}, "GET /projects/p2/tags": {"tags": []}})
+    result = run(OPENSTACK_POD_TENANT, cloud, pod="vpod", project="team")
+    assert [key for key, _body in cloud.writes] == ["PUT /projects/p2/tags/openipu.pod%3Dvpod"]
+    assert result["other_projects"] == ["team-b"] * seen
+
+
+def test_created_vipu_users_of_a_vpod_are_recorded() -> None:
+    tags = ["openipu.pod=vpod", "openipu.vipu_user=old:vpod", "openipu.vipu_user=bob:vpod2"]
+    responses = {
+        "GET /projects": {"projects": [{"id": "p2"}]},
+        "GET /roles": {"roles": []},
+        "GET /projects/p2/tags": {"tags": tags},
+    }
+    path = "/projects/p2/tags/openipu.vipu_user%3D"
+    unmanaged = run(OPENSTACK_POD_TENANT, FakeCloud(responses), pod="vpod", project="team")
+    assert (unmanaged["changed"], unmanaged["other_vipu_users"]) == (False, ["bob"])
+    cloud = FakeCloud(responses)
+    result = run(OPENSTACK_POD_TENANT, cloud, pod="vpod", project="team", vipu_users=["bob"])
+    assert (result["vipu_users"]["created"], result["vipu_users"]["removed"]) == (["bob"], ["old"])
+    assert [key for key, _body in cloud.writes] == [f"PUT {path}bob%3Avpod", f"DELETE {path}old%3Avpod"]
+    cloud = FakeCloud(responses)
+    result = run(OPENSTACK_POD_TENANT, cloud, pod="vpod", project="team", state="absent")
+    assert result["vipu_users"]["removed"] == ["old"]
+    assert [key for key, _body in cloud.writes] == [
+        f"DELETE {path}old%3Avpod",
+        "DELETE /projects/p2/tags/openipu.pod%3Dvpod",
+    ]

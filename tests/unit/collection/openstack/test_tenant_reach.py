@@ -10,9 +10,9 @@ from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.reac
     reachable_networks,
 )
 
-from tests.unit.collection.openstack.neutron_raw import network, port, router, subnet
+from tests.unit.collection.openstack.neutron_raw import PROJECT, network, port, router, subnet
 
-TENANT = Tenant("me", "mine", frozenset({"data", "management"}))
+TENANT = Tenant("me", "mine", PROJECT, frozenset({"data", "management"}))
 
 
 def share(on: str, target: str = "mine", action: str = "access_as_shared") -> dict[str, str]:
@@ -48,7 +48,7 @@ def test_shared_networks_are_attached_and_allowed():
 def test_a_network_of_two_projects_is_reported_unless_it_is_common(other):
     raw = raw_state(shares=[*SHARES, share("data", other), share("management", other)])
     assert findings(raw) == [("common", "data"), ("common", "management")]
-    tenant = Tenant("me", "mine", TENANT.allowed, frozenset({"management"}))
+    tenant = Tenant("me", "mine", PROJECT, TENANT.allowed, frozenset({"management"}))
     (found,) = find_leaks(tenant, raw, reachable_networks(raw, "mine"), None, {"others": "team"})
     shown = {"others": "team"}.get(other, other)
     assert (
@@ -88,3 +88,37 @@ def test_visible_objects_are_checked_too():
         ("visible", "id-of-far"),  # a subnet of an invisible network
         ("visible", "data"),  # a port of another project
     ]
+
+
+def foreign(name: str, of: str = "others") -> dict[str, object]:
+    return network(name, id=f"id-of-foreign-{name}", project_id=of)
+
+
+def test_a_network_of_another_project_with_an_allowed_name_is_reported():
+    raw = raw_state(shares=[*SHARES, share("foreign-data"), share("foreign-management", "third")])
+    raw["network"] += [foreign("data"), foreign("management")]
+    (found,) = find_leaks(TENANT, raw, reachable_networks(raw, "mine"), None)
+    assert (found["kind"], found["network"]) == ("attachable", "data")
+    assert found["reason"] == (
+        "Tenant 'me' can create ports on network 'data' with the ID id-of-foreign-data. Remove the share of the "
+        "network."
+    )
+    seen = {"network": [foreign("management")]}
+    assert findings(raw_state(shares=SHARES), seen) == [("visible", "management"), ("visible", "management")]
+
+
+def test_a_network_of_another_project_can_be_allowed_by_its_id():
+    raw = raw_state(shares=[*SHARES, share("foreign-data"), share("foreign-data", "third")])
+    raw["network"].append(foreign("data"))
+    ids = frozenset({"id-of-foreign-data"})
+    for common, expected in ((ids, []), (frozenset(), [("common", "data")]), ({"data"}, [("common", "data")])):
+        tenant = Tenant("me", "mine", PROJECT, TENANT.allowed | ids, frozenset(common))
+        found = find_leaks(tenant, raw, reachable_networks(raw, "mine"), None)
+        assert [(f["kind"], f["network"]) for f in found] == expected
+
+
+@pytest.mark.parametrize("of", ["mine", "others"])
+def test_networks_of_others_do_not_replace_an_unreachable_one(of):
+    raw = raw_state(shares=[share("data"), share("foreign-management")])
+    raw["network"].append(foreign("management", of))
+    assert ("unreachable", "management") in findings(raw)

@@ -9,7 +9,11 @@ import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.common.client import Cloud, CloudError
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.tenant.api import TenantState, TenantWriter
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.tenant.families import ROLE
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.tenant.task import OPENSTACK_POD_TENANT
 from ansible_collections.openipu.pod.plugins.module_utils.reconcile import Action, Step
+
+from tests.unit.collection.openstack.fake_cloud import FakeCloud
+from tests.unit.collection.openstack.task_support import run
 
 OURS, THEIRS = "openipu.role=r1:u1:vpod1", "openipu.role=r1:u1:vpod2"
 GRANT = "/projects/p1/users/u1/roles/r1"
@@ -57,6 +61,34 @@ def test_a_role_that_another_pod_needs_stays() -> None:
     keystone = Keystone(OURS, THEIRS)
     revoke(keystone)
     assert (keystone.granted, keystone.tags) == (True, {THEIRS})
+
+
+MALFORMED = [
+    *(f"openipu.role={value}" for value in ("", "x", "r1:u1", "r1:u1:", "r1::vpod1", ":u1:vpod1")),
+    *(f"openipu.vipu_user={value}" for value in ("", "x", "bob:", ":vpod1")),
+]
+
+
+def test_a_tag_without_all_parts_is_ignored() -> None:
+    keystone = Keystone(OURS, *MALFORMED)
+    revoke(keystone)
+    assert (keystone.granted, keystone.tags) == (False, set(MALFORMED))
+
+
+@pytest.mark.parametrize("state", ["present", "absent"])
+def test_a_task_in_a_project_with_malformed_tags_changes_nothing(state: str) -> None:
+    tags = [*MALFORMED, *(["openipu.pod=vpod1"] if state == "present" else [])]
+    fake = FakeCloud(
+        {
+            "GET /projects": {"projects": [{"id": "p2", "name": "team"}]},
+            "GET /roles": {"roles": []},
+            "GET /projects/p2/tags": {"tags": tags},
+        }
+    )
+    for check_mode in (True, False):
+        result = run(OPENSTACK_POD_TENANT, fake, check_mode, pod="vpod1", project="team", state=state)
+        assert (result["changed"], result["other_pods"], result["other_vipu_users"]) == (False, [], [])
+    assert fake.writes == []
 
 
 def test_one_of_two_concurrent_runs_revokes_the_role() -> None:
