@@ -184,6 +184,7 @@ from ansible.utils.unsafe_proxy import wrap_var
 
 from ansible_collections.openipu.pod.plugins.module_utils.pod import model
 from ansible_collections.openipu.pod.plugins.module_utils.pod.cabling import cable_macs
+from ansible_collections.openipu.pod.plugins.module_utils.pod.inventory_names import DEPLOYED, GROUPS, UNMANAGED
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodError, load
 from ansible_collections.openipu.pod.plugins.module_utils.pod.openstack_networks import networks
 from ansible_collections.openipu.pod.plugins.module_utils.pod.source import relative_to
@@ -201,12 +202,6 @@ except ImportError:  # before version 2.19, every string is a template
         return value
 
 
-_DEPLOYED = "deploy_%s"  # group of the hosts with a role
-_UNMANAGED = "unmanaged_%s"  # group of the devices that would be in another one
-_GROUPS = (
-    *("machines", "poplar_servers", "controllers", "switches", "data_switches", "management_switches", "pdus"),
-    *(_DEPLOYED % role for role in HOST_ROLES),
-)
 _COLLECTION = Path(__file__).parents[2]
 _POD_PRIORITY = 10  # other groups have 1
 _ROLES = {"poplar": "poplar_servers", "controller": "controllers"}
@@ -252,11 +247,11 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
 
     def _populate(self, data: dict[str, t.Any]) -> None:
         pod_data.remember(data["pod_file"], data["pod"])
-        for group in _GROUPS:
+        for group in GROUPS:
             self.inventory.add_group(group)
         for group in ("data_switches", "management_switches"):
             self.inventory.add_child("switches", group)
-        unmanaged = {group for host in data["hosts"].values() for group in host["groups"] if group not in _GROUPS}
+        unmanaged = {group for host in data["hosts"].values() for group in host["groups"] if group not in GROUPS}
         for group in sorted(unmanaged):
             self.inventory.add_group(group)
         names = PodNames(
@@ -266,7 +261,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             self.get_option("shared_inventory"),
             self._sanitize_group_name,
         )
-        racks = {rack: names.rack(rack, _GROUPS) for rack in data["racks"]}
+        racks = {rack: names.rack(rack) for rack in data["racks"]}
         hosts = {device: names.host(device) for device in data["hosts"]}
         for group in (names.pod_group, *racks.values()):
             self.inventory.add_group(group)
@@ -341,7 +336,7 @@ def _describe(pod: model.Pod) -> dict[str, t.Any]:
             variables["pod_cables"] = cables.get(device.name, [])
             variables["pod_switch_config"] = switch_config(pod, device)
         hosts[device.name] = {
-            "groups": groups + [_DEPLOYED % role for role in HOST_ROLES if _has_role(pod, role, groups)],
+            "groups": groups + [DEPLOYED % role for role in HOST_ROLES if _has_role(pod, role, groups)],
             "vars": {name: value for name, value in variables.items() if value is not None},
         }
     shared = {
@@ -377,7 +372,7 @@ def _host(device: model.Device) -> tuple[list[str], dict[str, t.Any]]:
     """
     groups, variables = _kind(device)
     managed = isinstance(device, model.Machine) or device.managed
-    return [group if managed else _UNMANAGED % group for group in groups], variables
+    return [group if managed else UNMANAGED % group for group in groups], variables
 
 
 def _kind(device: model.Device) -> tuple[list[str], dict[str, t.Any]]:

@@ -9,9 +9,6 @@ import typing as t
 
 from ansible.errors import AnsibleParserError
 
-# Groups with these names have other hosts than those of a rack or a POD.
-_BUILT_IN = ("all", "ungrouped")
-
 
 class PodNames:
     """Names of the groups and hosts of one POD. ``shared`` inventories have other PODs.
@@ -64,15 +61,11 @@ class PodNames:
             )
         return name
 
-    def rack(self, rack: str, reserved: t.Container[str]) -> str:
-        """Return the name of the group of a rack. Raises an error if it is reserved or a group of another POD."""
+    def rack(self, rack: str) -> str:
+        """Return the name of the group of a rack. Raises an error if it is a group of another POD."""
         name = self._sanitize(f"{self._name}_{rack}" if self._shared else rack)
         group = self._inventory.groups.get(name)
-        if (
-            name in reserved
-            or name in (*_BUILT_IN, self.pod_group)
-            or (group and any(self._has_other_pod(host) for host in group.hosts))
-        ):
+        if group and any(self._has_other_pod(host) for host in group.hosts):
             raise AnsibleParserError(
                 f"Cannot create the group of rack '{rack}': the name '{name}' is reserved. Rename the rack."
             )

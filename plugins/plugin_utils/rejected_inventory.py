@@ -11,6 +11,7 @@ from ansible import constants
 from ansible.errors import AnsibleError, AnsibleParserError
 from ansible.utils.display import Display
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodError, load
+from ansible_collections.openipu.pod.plugins.module_utils.pod.mistakes import Mistakes
 from ansible_collections.openipu.pod.plugins.module_utils.pod.source import read_yaml
 
 _PARSER_ERROR = 4  # exit status of Ansible
@@ -39,12 +40,10 @@ def check_text(path: str) -> None:
 def explained(path: str, plugin: str, error: AnsibleError) -> Exception:
     """Return the exception for a file that Ansible rejects: PodError with its line, or ``error`` for another plugin."""
     try:
-        content = read_yaml(path)
+        content = read_yaml(path, Mistakes())  # load reports them together with the others
         if content.get("plugin", plugin) != plugin or not content.keys() & {"plugin", "racks"}:
             return error
         load(path)
     except PodError as mistake:
         return mistake
-    if "plugin" not in content:
-        return PodError(path, 1, "the key 'plugin' is missing: add 'plugin: " + plugin + "'")
     return PodError(path, None, str(error))

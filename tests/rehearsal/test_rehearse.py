@@ -27,7 +27,7 @@ def rack(tmp_path: Path) -> Path:
 
 def test_the_namespace_counts_packets(installation: Installation) -> None:
     count = installation.folder / "count"
-    command = [*namespace(), "sh", "-c", NAMESPACE, "sh", str(count), sys.executable, "-c"]
+    command = [*namespace(), "sh", "-c", NAMESPACE, "sh", str(count), "yes", sys.executable, "-c"]
     for program, packets in ((SEND, 1), ("pass", 0), (SEND.replace("10.1.3.131", "127.0.0.1"), 0)):
         subprocess.run([*command, program], check=True, timeout=60)
         assert int(count.read_text()) == packets

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Page of the keys of pod.yml, from its JSON Schema."""
+"""Pages of the keys of pod.yml and of the columns of machines.csv, from their JSON Schemas."""
 
 from __future__ import annotations
 
@@ -17,15 +17,25 @@ Schema = dict[str, Any]
 _INTRODUCTION = """
 This page is for administrators who write a `pod.yml`. It lists every key with its type, default and valid values.
 
-[POD model](pod-model.md) explains the keys, the valid texts and the columns of `machines.csv`, with examples. Omitted
-keys without a default are not set.
+[POD model](pod-model.md) explains the keys and the valid texts, with examples. Omitted keys without a default are not
+set. [Columns of `machines.csv`](machines-csv.md) describes the IPU-Machines.
+"""
+_MACHINES = """
+This page is for administrators who write a `machines.csv`. It lists every column with its type and valid values.
+
+The file has a header line with the names of the columns, then one line per IPU-Machine, both in any order. Lines that
+start with `#` are comments. Optional columns may be omitted, and their values may be empty.
+[Networks and addresses](pod-model.md#networks-and-addresses) has the rule for omitted addresses.
 """
 _TYPES = {"object": "mapping", "array": "list", "integer": "number", "boolean": "true or false", "string": "text"}
 
 
 def pages() -> dict[str, str]:
-    """Return the page of the keys, by its path in docs/reference."""
-    return {"pod-keys.md": page("Keys of `pod.yml`", _INTRODUCTION, _sections("", json_schema.pod()))}
+    """Return the page of the keys and that of the columns, by their paths in docs/reference."""
+    return {
+        "pod-keys.md": page("Keys of `pod.yml`", _INTRODUCTION, _sections("", json_schema.pod())),
+        "machines-csv.md": page("Columns of `machines.csv`", _MACHINES, [_table("Column", json_schema.machine())]),
+    }
 
 
 def _sections(path: str, schema: Schema) -> Iterator[str]:
@@ -38,14 +48,19 @@ def _sections(path: str, schema: Schema) -> Iterator[str]:
         inventory = ", ".join(f"`{name}`" for name in INVENTORY_KEYS)
         yield paragraph(f"The keys {inventory} belong to Ansible: constructed groups and inventory caches.")
         properties = {name: each for name, each in properties.items() if name not in INVENTORY_KEYS}
-    required = schema.get("required", ())
-    header = ("Key", "Type", "Required", "Default", "Values", "Meaning")
-    yield table(header, (_row(name, each, name in required) for name, each in properties.items()))
+    yield _table("Key", {**schema, "properties": properties})
     yield "\n".join(_rules(schema))
     for name, each in properties.items():
         inner = each["items"] if _is_list(each) else each
         if "properties" in inner:
             yield from _sections(f"{path}.{name}".lstrip(".") + ("[]" if _is_list(each) else ""), inner)
+
+
+def _table(first: str, schema: Schema) -> str:
+    """Return the table of the keys of a mapping."""
+    required = schema.get("required", ())
+    header = (first, "Type", "Required", "Default", "Values", "Meaning")
+    return table(header, (_row(name, each, name in required) for name, each in schema["properties"].items()))
 
 
 def _is_list(schema: Schema) -> bool:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import typing as t
 
 from . import model, spec
-from .mistakes import ConsequenceError, LeftOut, Mistakes, PodError
-from .source import Block
+from .mistakes import LeftOut, Mistakes, PodError
+from .source import Block, similar
 
 try:
     import netaddr
@@ -17,6 +17,16 @@ try:
     HAS_NETADDR = True
 except ImportError:
     HAS_NETADDR = False
+
+_LARGER = "Use a larger subnet, or set the addresses in it"
+_TOO_SMALL = "subnet %s of network '%s' is too small: it lacks %s, such as %s. " + _LARGER
+_SEVERAL_RACKS = (
+    "subnet %s of network '%s' is too small for several racks: the rule assigns %s twice, such as %s. " + _LARGER
+)
+_SHARED = (
+    "networks 'bmc' and 'gw' share addresses of subnet %s: the rule assigns %s twice, such as %s. "
+    "Use separate subnets, or set the addresses"
+)
 
 
 class UniqueValues:
@@ -45,6 +55,14 @@ class UniqueValues:
             raise PodError(place.file, place.line, message % (self.label, value, other, where, owner))
 
 
+def _mistyped(block: Block | None, keys: t.Collection[str]) -> set[str]:
+    """Return the omitted keys that unknown keys of a mapping may stand for: similar ones, or all of them."""
+    given: t.Collection[str] = block or ()
+    omitted = {key for key in keys if key not in given}
+    near = {similar(key, keys) for key in given if key not in keys}
+    return omitted if near - omitted else omitted & near
+
+
 class Plan:
     """The networks of a POD, with all assigned names, addresses and MACs."""
 
@@ -56,15 +74,21 @@ class Plan:
         self._mistakes = mistakes
         self._left_out = left_out
         self._subnets: dict[str, t.Any] = {}
-        self._too_small: set[str] = set()  # networks with too small a subnet, each reported once
         self._addresses = UniqueValues("address")
+        self._assigned: dict[str, tuple[str, int, str]] = {}  # network, rack and interface of each assigned address
+        self._shortages: dict[tuple[str, str], list[str]] = {}  # addresses by cause and network
         self._macs = UniqueValues("MAC")
         self._names = UniqueValues("name")
         networks = spec.POD.child(top, "networks", mistakes)
         blocks = {name: spec.NETWORKS.child(networks, name, mistakes, "network '%s'" % name) for name in model.VLANS}
-        known = {name for name in blocks if name not in networks.invalid and "networks" not in top.invalid}
-        left_out.vlans.update(name for name in blocks if name not in known or "vlan" in blocks[name].invalid)
-        left_out.subnets.update(name for name in blocks if name not in known or "subnet" in blocks[name].invalid)
+        self._blocks = blocks
+        invalid = {*networks.invalid, *_mistyped(top.get("networks"), blocks)}
+        known = {name for name in blocks if name not in invalid and "networks" not in top.invalid}
+        for key, uncertain in (("vlan", left_out.vlans), ("subnet", left_out.subnets)):
+            for name, block in blocks.items():
+                mistyped = _mistyped(networks.get(name), spec.NETWORK.spec)
+                if name not in known or key in block.invalid or key in mistyped:
+                    uncertain.add(name)
         for name, block in blocks.items():
             if name not in left_out.subnets:
                 before = len(mistakes)
@@ -136,7 +160,7 @@ class Plan:
     def interface(
         self,
         block: Block,
-        owner: str,
+        owner: str | None,
         name: str,
         networks: tuple[str, ...],
         rack: int | None,
@@ -145,11 +169,12 @@ class Plan:
     ) -> model.Interface:
         """Return an interface with the address and MAC of ``keys`` in ``block``. Record their mistakes.
 
+        ``owner`` is the name of the device, None for an invalid one.
         Without an address, the rule assigns one: the first address of the subnet, plus 256 × ``rack`` when the
         subnet is larger than /24, plus ``unit``. With ``rack`` or ``unit`` None, no address is assigned.
         """
         address_key, mac_key = keys
-        label = "%s of '%s'" % (name, owner)
+        label = "%s of '%s'" % (name, owner) if owner else name
         address = mac = None
         with self._mistakes.collect():
             address = self._interface_address(block, address_key, networks[0], label, rack, unit)
@@ -173,22 +198,36 @@ class Plan:
                 raise block.error(message % (value, label, subnet, network), key).unless(uncertain)
             address = str(value)
         elif subnet is not None and unit is not None and rack is not None and key not in block.invalid:
-            address = self._assigned_address(block, subnet, network, rack, unit, label)
+            address = self._assigned_address(subnet, network, rack, unit, label)
+            uncertain = uncertain or (address is not None and self._is_assigned(address, network, rack, label))
         if address and not uncertain:
             self._addresses.take(address, label, block.error("", key))
         return address
 
-    def _assigned_address(self, block: Block, subnet: t.Any, network: str, rack: int, unit: int, label: str) -> str:
+    def _assigned_address(self, subnet: t.Any, network: str, rack: int, unit: int, label: str) -> str | None:
+        """Return the address by rule, or None if the subnet does not contain it."""
         offset = unit if subnet.size <= 256 else 256 * rack + unit
-        if offset >= subnet.size - 1:
-            message = "subnet %s of network '%s' is too small: it has no address number %d for %s. %s"
-            remedy = "Use a larger subnet, or set the addresses in it"
-            error = block.error(message % (subnet, network, offset, label, remedy))
-            if network in self._too_small:
-                raise ConsequenceError(error.file, error.line, error.message)
-            self._too_small.add(network)
-            raise error
-        return str(subnet[offset])
+        if offset < subnet.size - 1:
+            return str(subnet[offset])
+        self._shortages.setdefault((_TOO_SMALL, network), []).append("number %d for %s" % (offset, label))
+        return None
+
+    def _is_assigned(self, address: str, network: str, rack: int, label: str) -> bool:
+        """Return whether the rule assigns an address to another rack or network too."""
+        other, other_rack, first = self._assigned.setdefault(address, (network, rack, label))
+        if (other, other_rack) == (network, rack):
+            return False
+        cause = _SEVERAL_RACKS if other == network else _SHARED
+        self._shortages.setdefault((cause, network), []).append("%s to %s and %s" % (address, first, label))
+        return True
+
+    def check_assigned(self) -> None:
+        """Record the subnets in which the rule cannot assign an address to each device, each once."""
+        for (cause, network), found in self._shortages.items():
+            count = "1 address" if len(found) == 1 else "%d addresses" % len(found)
+            subnet = self._subnets[network]
+            place = (subnet,) if cause is _SHARED else (subnet, network)
+            self._mistakes.add(self._blocks[network].error(cause % (*place, count, found[0]), "subnet"))
 
     @staticmethod
     def _address(block: Block, key: str, text: str, label: str) -> t.Any:

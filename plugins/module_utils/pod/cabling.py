@@ -116,8 +116,11 @@ class _Cabling:
 
     def cables(self) -> tuple[model.Cable, ...]:
         """Return the cables of all racks."""
-        for rack, block in self._racks:
-            self._read(rack, block)
+        # A cable of any rack can move that of a device in another one.
+        given = [spec.RACK.children(block, "cables", self._mistakes) for _rack, block in self._racks]
+        self._explicit = {(str(row["device"]), str(row["connector"])) for rows in given for row in rows}
+        for (rack, block), rows in zip(self._racks, given, strict=True):
+            self._read(rack, block, rows)
         if any(rack.switches for rack, _block in self._racks):
             cabled: dict[str, list[model.Cable]] = {}
             for cable in self._found:
@@ -126,20 +129,19 @@ class _Cabling:
                 self._check_connectors(rack, cabled)
         return tuple(self._found)
 
-    def _read(self, rack: model.Rack, block: Block) -> None:
-        """Add the cables of a rack."""
+    def _read(self, rack: model.Rack, block: Block, rows: list[Block]) -> None:
+        """Add the cables of a rack, with ``rows`` of its key ``cables``."""
         for owner in rack.switches:
             row = self._rows[owner.name]
             for uplink in owner.uplinks:
                 with self._mistakes.collect():
                     _check_port(owner, uplink, row, "uplinks")
                     self._ports.take("%s of %s" % (uplink, owner.name), "an uplink", row.error("", "uplinks"))
-        for row in spec.RACK.children(block, "cables", self._mistakes):
+        for row in rows:
             plugged = False
-            self._explicit.add((str(row["device"]), str(row["connector"])))
             with self._mistakes.collect():
                 if not row.invalid:
-                    self._plug(self._explicit_cable(row), row.error("", "port"))
+                    self._plug(self._explicit_cable(row, rack), row.error("", "port"))
                     plugged = True
             if not plugged:
                 self._doubtful.update([row["device"]] if row["device"] in self._devices else self._devices)
@@ -162,28 +164,44 @@ class _Cabling:
         self._ports.take("%s of %s" % (cable.port, cable.switch), "%s of %s" % (cable.connector, cable.device), place)
         self._found.append(cable)
 
-    def _explicit_cable(self, row: Block) -> model.Cable:
-        device, switch = (self._device(row, key) for key in ("device", "switch"))
+    def _explicit_cable(self, row: Block, rack: model.Rack) -> model.Cable:
+        device = self._device(row, "device", "cable of rack '%s'" % rack.name)
+        subject = "cable of '%s'" % device.name
+        switch = self._device(row, "switch", subject)
         if not isinstance(switch, model.Switch):
             raise row.error("'%s' is not a switch: name a switch of the POD" % switch.name, "switch")
         known = connectors(device)
         if row["connector"] not in known:
             raise row.error(unknown("connector of '%s'" % device.name, row["connector"], known), "connector")
-        _check_port(switch, row["port"], row, "port")
         vlans = tuple(row["vlans"] or ()) or _vlans(known[row["connector"]], self._networks)
         for vlan in vlans:
             if vlan not in {network.vlan for network in self._networks.values()}:
                 names = ", ".join("%d (%s)" % (network.vlan, network.name) for network in self._networks.values())
                 error = row.error("VLAN %d belongs to no network: use one of %s" % (vlan, names), "vlans")
                 raise error.unless(bool(self._left_out.vlans))
+        self._check_kind(row, switch, vlans)
+        _check_port(switch, row["port"], row, "port", subject + ": ")
         end = "%s of %s" % (row["connector"], device.name)
         self._ends.take(end, "%s of %s" % (row["port"], switch.name), row.error("", "connector"))
         return model.Cable(switch.name, row["port"], device.name, row["connector"], vlans)
 
-    def _device(self, row: Block, key: str) -> model.Device:
+    def _check_kind(self, row: Block, switch: model.Switch, vlans: tuple[int, ...]) -> None:
+        """Reject a VLAN of a network that the other kind of switch carries."""
+        kinds = {network.vlan: model.SWITCHES[network.name] for network in self._networks.values()}
+        for vlan in vlans:
+            if kinds[vlan] != switch.kind:
+                message = "%s of '%s' has VLAN %d of a %s network, and '%s' is a %s switch: %s"
+                remedy = "correct 'vlans'" if row["vlans"] else "name a %s switch" % kinds[vlan]
+                parts = (row["connector"], row["device"], vlan, kinds[vlan], switch.name, switch.kind, remedy)
+                error = row.error(message % parts, "vlans" if row["vlans"] else "switch")
+                raise error.unless(bool(self._left_out.vlans))
+
+    def _device(self, row: Block, key: str, subject: str) -> model.Device:
+        """Return the device or switch of a cable. Raises PodError."""
         if row[key] not in self._devices:
-            error = row.error(unknown(key, row[key], self._devices), key)
-            raise error.unless(self._left_out.explains(row[key]))
+            message = "%s: %s" % (subject, unknown(key, row[key], self._devices, self._mistakes))
+            kinds = ("switch",) if key == "switch" else LeftOut.KINDS
+            raise row.error(message, key).unless(self._left_out.explains(row[key], *kinds))
         return self._devices[row[key]]
 
     def _check_connectors(self, rack: model.Rack, cabled: dict[str, list[model.Cable]]) -> None:
@@ -247,9 +265,10 @@ def _devices(rack: model.Rack) -> tuple[_Cabled, ...]:
     return (*rack.machines, *rack.servers, *rack.switches, *rack.pdus)
 
 
-def _check_port(switch: model.Switch, port: str, row: Block, key: str) -> None:
+def _check_port(switch: model.Switch, port: str, row: Block, key: str, subject: str = "") -> None:
     if switch.model in _PORTS and port not in _PORTS[switch.model]:
-        raise row.error(unknown("port of a %s" % switch.model, port, _PORTS[switch.model]), key)
+        message = unknown("port of a %s" % switch.model, port, _PORTS[switch.model])
+        raise row.error("%sswitch '%s': %s" % (subject, switch.name, message), key)
 
 
 def _vlans(names: tuple[str, ...], networks: dict[str, model.Network]) -> tuple[int, ...]:

@@ -56,9 +56,9 @@ class ObjectLists:
             with self._mistakes.collect():
                 yield read(block)
 
-    def allocation(self, block: Block, name: str, line: int | None = None, subject: str = "") -> model.Allocation:
-        """Return an allocation that an object refers to. Raises PodError."""
-        return self._find(block, "allocation", name, self.allocations, line, subject)
+    def allocation(self, block: Block, name: str, *, subject: str) -> model.Allocation:
+        """Return an allocation that the object ``subject`` refers to. Raises PodError."""
+        return self._find(block, "allocation", name, self.allocations, subject=subject)
 
     def uncertain(self, allocation: str) -> bool:
         """Return whether machines of an allocation are left out."""
@@ -71,15 +71,16 @@ class ObjectLists:
         name: str,
         known: t.Mapping[str, Object],
         line: int | None = None,
-        subject: str = "",
+        *,
+        subject: str,
     ) -> Object:
         """Return the object of a name. Raises PodError, ConsequenceError when that object has a mistake."""
         if name in known:
             return known[name]
-        message = subject + unknown(kind, name, known)
+        message = "%s: %s" % (subject, unknown(kind, name, known, self._mistakes))
         doubt = name in self._declared.get(kind, ()) or kind in self._unnamed
         if kind not in _REFERENCED:
-            doubt = self._left_out.explains(name)
+            doubt = self._left_out.explains(name, kind)
         raise block.error(message, kind, line).unless(doubt)
 
     def _id(self, block: Block, kind: str) -> str:
@@ -92,22 +93,28 @@ class ObjectLists:
         return id
 
     def _resolve(
-        self, block: Block, key: str, kind: str, known: t.Mapping[str, t.Any]
+        self, block: Block, key: str, kind: str, known: t.Mapping[str, t.Any], subject: str
     ) -> t.Iterator[tuple[t.Any, int | None]]:
-        """Yield the objects of a list of names, each with its line. Record unknown names."""
+        """Yield the objects of a list of names, each with its line. Record unknown names.
+
+        ``subject`` is the kind of object with the list, for messages.
+        """
         names = block[key] or ()
         lines = names.lines if isinstance(names, Items) else itertools.repeat(block.lines.get(key))
         for name, line in zip(names, lines, strict=False):
             with self._mistakes.collect():
-                yield self._find(block, kind, str(name), known, line or block.lines.get(key)), line
+                found = self._find(
+                    block, kind, str(name), known, line or block.lines.get(key), subject=_subject(subject, block)
+                )
+                yield found, line
 
     def _cluster(self, block: Block) -> model.Cluster:
         id = self._id(block, "cluster")
         key = "machines" if block.get("machines") is not None or "machines" in block.invalid else "racks"
         if key == "machines":
-            found = rows = list(self._resolve(block, key, "machine", self._machines))
+            found = rows = list(self._resolve(block, key, "machine", self._machines, "cluster"))
         else:
-            found = list(self._resolve(block, key, "rack", self._racks))
+            found = list(self._resolve(block, key, "rack", self._racks, "cluster"))
             rows = [(machine, line) for rack, line in found for machine in rack.machines]
         incomplete = key == "racks" and any(rack.name in self._left_out.machines for rack, _line in found)
         if incomplete or block[key] is None or len(found) < len(block[key]):
@@ -128,20 +135,20 @@ class ObjectLists:
     def _check_domains(self, block: Block, key: str, rows: list[tuple[model.Machine, int | None]], ilds: int) -> None:
         """Reject IPU-Link domains of different sizes, and those with machines that are not above each other."""
         if ilds < 1 or len(rows) % ilds:
-            message = "%d machines of cluster '%s' cannot be divided evenly into %d IPU-Link domains: correct num_ilds"
-            raise block.error(message % (len(rows), block["id"], ilds), "num_ilds")
+            message = "%d machines of cluster '%s' cannot be divided evenly into %d IPU-Link domains: %s"
+            remedy = _domains_remedy(rows) or "correct num_ilds"
+            raise block.error(message % (len(rows), block["id"], ilds, remedy), "num_ilds")
         for position, (machine, line) in enumerate(rows):
             if position % (len(rows) // ilds):
-                reason = self._placement_error(rows[position - 1][0], machine)
+                below = rows[position - 1][0]
+                same = machine.rack == below.rack
+                reason = self._placement_error(below, machine) if same else _rack_error(rows, ilds)
                 if reason:
                     doubt = machine.rack in self._left_out.machines
                     raise block.error("cluster '%s': %s" % (block["id"], reason), key, line).unless(doubt)
 
     def _placement_error(self, lower: model.Machine, upper: model.Machine) -> str | None:
-        """Return why a machine cannot follow another in an IPU-Link domain, None when it is directly above."""
-        if upper.rack != lower.rack:
-            message = "'%s' is in rack '%s' but '%s' in rack '%s', and IPU-Links do not leave a rack: set num_ilds"
-            return message % (upper.name, upper.rack, lower.name, lower.rack)
+        """Return why a machine cannot follow another of its rack in a domain, None when it is directly above."""
         if upper.unit < lower.unit:
             message = "'%s' (unit %d) comes after '%s' (unit %d): list machines from the lowest unit up"
             return message % (upper.name, upper.unit, lower.name, lower.unit)
@@ -161,7 +168,7 @@ class ObjectLists:
             raise block.error("allocation '%s' has no machines: set at least one" % id, key)
         if block["cluster"] is None:
             raise ConsequenceError(block.file, block.line, "the cluster is unknown")
-        cluster = self._find(block, "cluster", block["cluster"], self.clusters)
+        cluster = self._find(block, "cluster", block["cluster"], self.clusters, subject=_subject("allocation", block))
         machines = () if by_size else self._allocated_machines(block, cluster)
         if not by_size and (len(machines) < len(block[key] or ()) or block[key] is None):
             self._uncertain.add(id)
@@ -180,7 +187,7 @@ class ObjectLists:
     def _allocated_machines(self, block: Block, cluster: model.Cluster) -> tuple[model.Machine, ...]:
         """Return the machines of an allocation: consecutive in its cluster, and in no other allocation."""
         order = {machine.name: position for position, machine in enumerate(cluster.machines)}
-        rows = list(self._resolve(block, "machines", "machine", self._machines))
+        rows = list(self._resolve(block, "machines", "machine", self._machines, "allocation"))
         complete = len(rows) == len(block["machines"] or ()) and cluster.id not in self._uncertain
         machines: list[model.Machine] = []
         for machine, line in rows:
@@ -209,7 +216,7 @@ class ObjectLists:
             options["ipus"] = [dict(ipu) for ipu in spec.PARTITION.children(block, "ipus", self._mistakes)]
         if name is None:
             raise ConsequenceError(block.file, block.line, "the allocation is unknown")
-        allocation = self.allocation(block, name)
+        allocation = self.allocation(block, name, subject=_subject("partition", block))
         if "cluster" in options and options["cluster"] != allocation.cluster:
             message = "partition '%s': allocation '%s' is in cluster '%s': remove the option cluster"
             self._mistakes.add(block.error(message % (id, name, allocation.cluster), "cluster"))
@@ -238,5 +245,34 @@ class ObjectLists:
 
     def _user(self, block: Block) -> model.User:
         id = self._id(block, "user")
-        rows = list(self._resolve(block, "allocations", "allocation", self.allocations))
+        rows = list(self._resolve(block, "allocations", "allocation", self.allocations, "user"))
         return model.User(id, block["role"] or "", tuple(allocation.id for allocation, _line in rows))
+
+
+def _subject(kind: str, block: Block) -> str:
+    """Return an object for messages, without an invalid id."""
+    return "%s '%s'" % (kind, block["id"]) if block["id"] else kind
+
+
+def _machines_by_rack(rows: t.Iterable[tuple[model.Machine, int | None]]) -> list[tuple[str, int]]:
+    """Return the racks of a cluster, each with its number of consecutive machines."""
+    return [(rack, len(list(found))) for rack, found in itertools.groupby(machine.rack for machine, _line in rows)]
+
+
+def _domains_remedy(rows: t.Iterable[tuple[model.Machine, int | None]]) -> str | None:
+    """Return how to divide a cluster of several racks into domains, None for a single rack."""
+    racks = _machines_by_rack(rows)
+    if len(racks) == 1:
+        return None
+    if len({size for _rack, size in racks}) == 1:
+        return "set num_ilds to %d" % len(racks)
+    return "use racks with the same number of machines, or one cluster for each rack"
+
+
+def _rack_error(rows: t.Sequence[tuple[model.Machine, int | None]], ilds: int) -> str:
+    """Return the message for a domain with machines of two racks."""
+    domains = "the IPU-Link domain has" if ilds == 1 else "the %d IPU-Link domains have" % ilds
+    each = "%d machines" % len(rows) if ilds == 1 else "%d machines each" % (len(rows) // ilds)
+    places = ", ".join("%d in rack '%s'" % (size, rack) for rack, size in _machines_by_rack(rows))
+    message = "%s %s, but IPU-Links do not leave a rack, and the cluster has %s: %s"
+    return message % (domains, each, places, _domains_remedy(rows))

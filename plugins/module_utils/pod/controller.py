@@ -10,7 +10,6 @@ import re
 import typing as t
 
 from . import model, spec
-from .forms import WORD
 from .mistakes import LeftOut, Mistakes
 from .source import Block, Items, unknown
 
@@ -25,11 +24,10 @@ def read(
     Record mistakes of its keys. Raises PodError.
     """
     servers = {server.name: server for rack in racks for server in rack.servers}
-    _check_items(top)
     block = spec.POD.child(top, "controller", mistakes)
     doubt = bool(block.invalid) or "controller" in top.invalid
-    hosts = _hosts(block)
-    if hosts:
+    hosts = _hosts(block, mistakes)
+    if hosts is not None:
         return hosts, block["port"]
     name = block.get("server")
     if name is None:
@@ -40,7 +38,8 @@ def read(
             )
             raise block.error(message).unless(doubt or left_out.servers)
     elif name not in servers:
-        raise block.error(unknown("server", name, servers), "server").unless(left_out.explains(name))
+        message = "controller: %s" % unknown("server", name, servers)
+        raise block.error(message, "server").unless(left_out.explains(name, "server"))
     address = servers[name].interface("p2").address
     if address is None:
         message = "server '%s' has no management address: set one, or set controller.host" % name
@@ -49,40 +48,32 @@ def read(
     return (address,), block["port"]
 
 
-def _check_items(top: Block) -> None:
-    """Check the items of ``host`` before their conversion to texts. Raises PodError."""
-    block = top.get("controller")
-    host = block.get("host") if isinstance(block, Block) else None
-    if not isinstance(block, Block) or host is None:
-        return
-    for item, line in zip(host, host.lines, strict=True) if isinstance(host, Items) else ((host, None),):
-        if isinstance(host, Items) and (item is None or isinstance(item, (bool, Block, Items))):
-            raise block.error("controller: 'host' must be a list of names and addresses", "host", line)
-        if isinstance(item, str) and "," in item:
-            message = "controller: invalid host '%s': write several hosts as a list, such as [%s]"
-            raise block.error(message % (item, ", ".join(filter(None, re.split(r"[,\s]+", item)))), "host", line)
-
-
-def _hosts(block: Block) -> tuple[str, ...]:
-    """Return the given hosts, none when they are omitted. Raises PodError."""
+def _hosts(block: Block, mistakes: Mistakes) -> tuple[str, ...] | None:
+    """Return the valid ones of the given hosts, None when they are omitted. Record mistakes. Raises PodError."""
     given = block.get("host")
-    if given is None or (not isinstance(given, Items) and given == [""]):
-        return ()
+    if given is None or given == [""]:
+        return None
     if not given:
         message = "controller: the list 'host' is empty: add at least one name or address, or omit 'host'"
         raise block.error(message, "host")
     lines = given.lines if isinstance(given, Items) else [None]
+    hosts = []
     seen = set()
-    for host, line in zip(map(str, given), lines, strict=True):
-        if host == "":
-            raise block.error("controller: invalid host '': use %s" % WORD.rule, "host", line)
-        if len(given) > 1 and _WITH_PORT.fullmatch(host):
-            message = "controller: host '%s' has a port: set controller.port for all hosts"
-            raise block.error(message % host, "host", line)
-        if _normal(host) in seen:
-            raise block.error("controller: host '%s' is listed twice: remove one of them" % host, "host", line)
-        seen.add(_normal(host))
-    return tuple(map(str, given))
+    for host, line in zip(given, lines, strict=True):
+        with mistakes.collect():
+            if "/" in host:
+                message = "controller: host '%s' is not a name or address: write the host only, and set controller.port"
+                raise block.error(message % host, "host", line)
+            if _WITH_PORT.fullmatch(host):
+                message = "controller: host '%s' has a port: remove it, and set controller.port"
+                if len(given) > 1:
+                    message += " for all hosts"
+                raise block.error(message % host, "host", line)
+            if _normal(host) in seen:
+                raise block.error("controller: host '%s' is listed twice: remove one of them" % host, "host", line)
+            seen.add(_normal(host))
+            hosts.append(host)
+    return tuple(hosts)
 
 
 def _normal(host: str) -> str:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from . import model, spec
 from .addresses import Plan, UniqueValues
-from .mistakes import LeftOut, Mistakes
+from .inventory_names import InventoryNames
+from .mistakes import LeftOut, Mistakes, PodError
 from .source import Block, read_csv, unknown
 
 
@@ -17,14 +18,18 @@ class Devices:
     def __init__(self, top: Block, machines_file: str | None, mistakes: Mistakes, left_out: LeftOut) -> None:
         """Read all devices. Devices with mistakes are recorded in ``left_out``."""
         self.plan = Plan(top, mistakes, left_out)
+        self._inventory_names = InventoryNames(top, mistakes)
         self.rows: dict[str, Block] = {}  # mapping or row of each device, by its name
         self._mistakes = mistakes
         self._left_out = left_out
         self._agents, self._serials = UniqueValues("agent id"), UniqueValues("serial number")
+        self._unknown_racks: dict[str, list[tuple[str, Block]]] = {}  # owner and row of each machine, by rack
         self._units, self._heights = UniqueValues("unit"), UniqueValues("rack unit")
         self.blocks = self._racks(top)
+        self._inventory_names.check_racks(self.blocks)
         machines = self._machines(machines_file)
         self.racks = tuple(self._rack(block, machines.pop(block["name"], ())) for block in self.blocks)
+        self.plan.check_assigned()
 
     def _racks(self, top: Block) -> list[Block]:
         """Return the racks. Those with mistakes have no number, so their devices have no assigned addresses."""
@@ -33,22 +38,28 @@ class Devices:
         for block in blocks:
             before = len(self._mistakes)
             if block["name"] is None:
-                self._left_out.unnamed = True
+                self._left_out.unnamed.add("rack")
                 block["name"] = ""
             else:
                 with self._mistakes.collect():
                     names.take(block["name"], None, block.error("", "name"))
             if len(self._mistakes) > before:
+                # One of two racks with the same name needs another one, which is unknown.
+                self._left_out.unnamed.add("rack")
                 self._left_out.machines.add(block["name"])
-            if block["number"] is None:
-                self._left_out.numbers.add(block["name"])
-            else:
+            if block["number"] is not None:
+                unique = False
                 with self._mistakes.collect():
                     numbers.take(str(block["number"]), "rack '%s'" % block["name"], block.error("", "number"))
-        if "racks" in top.invalid:
-            self._left_out.unnamed = self._left_out.servers = True
-        elif not blocks:
-            self._left_out.unnamed = self._left_out.servers = True
+                    unique = True
+                if not unique:
+                    block["number"] = None  # otherwise all addresses of the two racks would be the same
+            if block["number"] is None:
+                self._left_out.numbers.add(block["name"])
+        if "racks" in top.invalid or not blocks:
+            self._left_out.unnamed.update(LeftOut.KINDS)
+            self._left_out.servers = True
+        if not blocks and "racks" not in top.invalid:
             self._mistakes.add(top.error("the list 'racks' is empty: add at least one rack", "racks"))
         return blocks
 
@@ -56,14 +67,13 @@ class Devices:
         """Return the machines of every rack, by unit."""
         racks = {block["name"]: block for block in self.blocks}
         found: dict[str, dict[int, model.Machine]] = {name: {} for name in racks}
-        before = len(self._mistakes)
-        rows: list[Block] = []
+        table = None
         with self._mistakes.collect():
-            rows = read_csv(path, spec.MACHINE.spec, spec.MACHINE_REQUIRED, self._mistakes) if path else []
-        if path is None or len(self._mistakes) > before:
-            self._left_out.unnamed = True
+            table = read_csv(path, spec.MACHINE.spec, spec.MACHINE_REQUIRED, self._mistakes) if path else None
+        if table is None or not table.complete:
+            self._left_out.unnamed.add("machine")
             self._left_out.machines.update(racks)
-        for row in rows:
+        for row in table.rows if table else ():
             block = spec.MACHINE.read(row, self._mistakes)
             machine = None
             with self._mistakes.collect():
@@ -71,92 +81,144 @@ class Devices:
             if machine:
                 found[machine.rack][machine.unit] = machine
             else:
-                self._left_out.name(block["name"])
+                if block["name"]:
+                    self._left_out.names.add(block["name"])
                 self._left_out.machines.update([block["rack"]] if block["rack"] in racks else racks)
+        self._report_unknown_racks(racks)
         return {name: tuple(machine for _unit, machine in sorted(rack.items())) for name, rack in found.items()}
 
     def _machine(self, block: Block, racks: dict[str, Block]) -> model.Machine | None:
-        """Return a machine, None if its place has a mistake. Raises PodError."""
+        """Return a machine, None if its name or place has a mistake.
+
+        Raises PodError if another device has its name: the row may be a copy, so its other values are not compared.
+        """
         name, unit = block["name"], block["unit"]
-        if not {"name", "unit", "rack"}.isdisjoint(block.invalid):
-            return None
-        self.plan.device(block, "machine")
-        owner = "machine '%s'" % name
-        rack = block.get("rack") or (next(iter(racks)) if len(racks) == 1 else None)
-        if rack is None:
-            raise block.error("%s has no rack: set the column 'rack'" % owner).unless(not racks)
-        if rack not in racks:
-            message = "%s: %s" % (owner, unknown("rack", rack, racks))
-            raise block.error(message, "rack").unless(self._left_out.unnamed)
-        self._units.take("%d of rack '%s'" % (unit, rack), owner, block.error("", "unit"))
-        agent = block.get("agent") or name
+        if name is None:
+            self._left_out.unnamed.add("machine")
+        else:
+            self._take(block, "machine")
+        owner = "machine '%s'" % name if name else "machine"
+        rack, placed = None, False
         with self._mistakes.collect():
-            self._agents.take(agent, owner, block.error("", "agent"))
-        if block.get("rack_unit") is not None:
+            rack = self._rack_of_machine(block, owner, racks)
+            if rack is not None and unit is not None:
+                self._units.take("%d of rack '%s'" % (unit, rack), owner, block.error("", "unit"))
+                placed = True
+        agent = block.get("agent") or name
+        if agent:
+            with self._mistakes.collect():
+                self._agents.take(agent, owner, block.error("", "agent"))
+        if rack is not None and block.get("rack_unit") is not None:
             with self._mistakes.collect():
                 self._heights.take("U%d of rack '%s'" % (block["rack_unit"], rack), owner, block.error("", "rack_unit"))
         if block.get("serial"):
             with self._mistakes.collect():
                 self._serials.take(block["serial"], owner, block.error("", "serial"))
-        number = racks[rack]["number"]
+        number = racks[rack]["number"] if rack is not None and placed else None
         interfaces = tuple(
             self.plan.interface(block, name, key, (network,), number, unit, ("%s_address" % key, "%s_mac" % key))
             for key, network in (("bmc", model.BMC), ("gw", model.GW), ("rnic", model.DATA))
         )
+        if name is None or rack is None or not placed:
+            return None
         self.rows[name] = block
         return model.Machine(name, rack, interfaces, unit, agent, block.get("rack_unit"), block.get("serial"))
 
+    def _rack_of_machine(self, block: Block, owner: str, racks: dict[str, Block]) -> str | None:
+        """Return the name of the rack of a machine, None if it is invalid. Raises PodError."""
+        if "rack" in block.invalid:
+            return None
+        rack: str | None = block.get("rack") or (next(iter(racks)) if len(racks) == 1 else None)
+        if rack is None:
+            raise block.error("%s has no rack: set the column 'rack'" % owner).unless(not racks)
+        if rack not in racks:
+            self._unknown_racks.setdefault(rack, []).append((owner, block))
+            return None
+        return rack
+
+    def _report_unknown_racks(self, racks: dict[str, Block]) -> None:
+        """Record each unknown rack once: all its machines have one cause, such as a rack with a new name."""
+        for rack, machines in self._unknown_racks.items():
+            (owner, first), last = machines[0], machines[-1][1]
+            if len(machines) > 1:
+                owner = "%d machines in lines %d to %d" % (len(machines), first.line, last.line)
+            message = "%s: %s" % (owner, unknown("rack", rack, racks, self._mistakes))
+            self._mistakes.add(first.error(message, "rack").unless("rack" in self._left_out.unnamed))
+
     def _rack(self, block: Block, machines: tuple[model.Machine, ...]) -> model.Rack:
         name, number = block["name"], block["number"]
+        for key, kind in (("switches", "switch"), ("servers", "server"), ("pdus", "PDU")):
+            if key in block.invalid:
+                self._left_out.unnamed.add(kind)
         if "switches" in block.invalid:
-            self._left_out.unnamed = True
             self._left_out.switches.add(name)
         if "servers" in block.invalid:
-            self._left_out.unnamed = self._left_out.servers = True
-        if "pdus" in block.invalid:
-            self._left_out.unnamed = True
+            self._left_out.servers = True
         switches = self._switches(block)
         pdus = []
         for unit, row in enumerate(spec.RACK.children(block, "pdus", self._mistakes), model.FIRST_PDU):
-            if self._named(row, "PDU"):
+            with self._mistakes.collect():
+                named = self._take_name(row, "PDU")
                 interfaces = self._management(row, number, unit)
-                pdus.append(model.Pdu(row["name"], name, interfaces, row["model"] or "", row["managed"] is not False))
+                if named:
+                    managed = row["managed"] is not False
+                    pdus.append(model.Pdu(row["name"], name, interfaces, row["model"] or "", managed))
         servers = []
-        for unit, row in enumerate(spec.RACK.children(block, "servers", self._mistakes), model.FIRST_SERVER):
-            if self._named(row, "server"):
-                servers.append(self._server(row, block, unit))
-            else:
-                self._left_out.servers = True
+        rows = spec.RACK.children(block, "servers", self._mistakes)
+        for unit, row in enumerate(rows, model.FIRST_SERVER):
+            with self._mistakes.collect():
+                named = self._take_name(row, "server")
+                server = self._server(row, block, unit)
+                if named:
+                    servers.append(server)
+        if len(servers) < len(rows):
+            self._left_out.servers = True
         return model.Rack(name, number or 0, machines, tuple(servers), switches, tuple(pdus))
 
-    def _named(self, row: Block, kind: str) -> bool:
-        """Record the name of a device, and return whether it is valid and unique."""
-        found = False
-        if row["name"] is not None:
-            with self._mistakes.collect():
-                self.rows.setdefault(self.plan.device(row, kind), row)
-                found = True
-        if not found:
-            self._left_out.name(row["name"])
-        return found
+    def _take_name(self, row: Block, kind: str) -> bool:
+        """Record the name of a device, and return whether it has a valid one.
+
+        Raises PodError if another device has this name: the device may be a copy, so the rest of it is not compared.
+        """
+        if row["name"] is None:
+            self._left_out.unnamed.add(kind)
+            return False
+        self._take(row, kind)
+        self.rows[row["name"]] = row
+        return True
+
+    def _take(self, block: Block, kind: str) -> None:
+        """Record a name. Raises PodError for a used one: one of the devices needs another name, which is unknown."""
+        try:
+            self.plan.device(block, kind)
+        except PodError:
+            self._left_out.unnamed.add(kind)
+            raise
+        self._inventory_names.check_device(block, kind)
 
     def _switches(self, block: Block) -> tuple[model.Switch, ...]:
         first = {model.DATA: model.FIRST_DATA_SWITCH, model.MANAGEMENT: model.FIRST_MANAGEMENT_SWITCH}
+        number = block["number"]
         switches = []
-        for row in spec.RACK.children(block, "switches", self._mistakes):
+        rows = spec.RACK.children(block, "switches", self._mistakes)
+        for row in rows:
             name, kind = row["name"], row["kind"]
-            valid = self._named(row, "switch")
-            if kind is None or not valid:
-                self._left_out.name(name)
-                self._left_out.switches.add(block["name"])
-                continue
-            unit = first[kind]
-            first[kind] += 1
-            interfaces = self._management(row, block["number"], unit)
-            product = row.get("model") or model.SWITCH_MODELS[kind]
-            uplinks = (tuple(row["uplinks"] or ()), row.get("uplink_channel"))
-            managed = row["managed"] is not False
-            switches.append(model.Switch(name, block["name"], interfaces, kind, product, *uplinks, managed))
+            if kind is None:
+                number = None  # the assigned addresses of this switch and the next ones are unknown
+            unit = first.get(kind, 0)
+            first[kind] = unit + 1
+            with self._mistakes.collect():
+                named = self._take_name(row, "switch")
+                interfaces = self._management(row, number, unit)
+                if kind is None and named:
+                    self._left_out.names.add(name)
+                elif named:
+                    product = row.get("model") or model.SWITCH_MODELS[kind]
+                    uplinks = (tuple(row["uplinks"] or ()), row.get("uplink_channel"))
+                    managed = row["managed"] is not False
+                    switches.append(model.Switch(name, block["name"], interfaces, kind, product, *uplinks, managed))
+        if len(switches) < len(rows):
+            self._left_out.switches.add(block["name"])
         return tuple(switches)
 
     def _management(self, row: Block, rack: int | None, unit: int) -> tuple[model.Interface, ...]:
@@ -165,11 +227,10 @@ class Devices:
 
     def _server(self, row: Block, rack: Block, unit: int) -> model.Server:
         name, roles, managed = row["name"], tuple(row["roles"] or ()), row["managed"] is not False
+        subject = "server '%s'" % name if name else "server"
         if not managed and "controller" in roles:
-            message = (
-                "server '%s' has the role 'controller', so it must be managed: set controller.host, and omit the role"
-            )
-            self._mistakes.add(row.error(message % name, "managed"))
+            message = "%s has the role 'controller', so it must be managed: set controller.host, and omit the role"
+            self._mistakes.add(row.error(message % subject, "managed"))
         # One mapping for both, so that each value keeps its line.
         values = Block(row.file, row.line)
         for key in ("addresses", "macs"):
@@ -196,6 +257,6 @@ class Devices:
         )
         bare_metal = bool(row["bare_metal"])
         if bare_metal and not values.get("idrac addresses"):
-            message = "server '%s' is a bare-metal node without a BMC: set 'idrac' in 'addresses'"
-            self._mistakes.add(row.error(message % name, "bare_metal").unless("idrac addresses" in values.invalid))
+            message = "%s is a bare-metal node without a BMC: set 'idrac' in 'addresses'"
+            self._mistakes.add(row.error(message % subject, "bare_metal").unless("idrac addresses" in values.invalid))
         return model.Server(name, rack["name"], interfaces, roles, managed, bare_metal)

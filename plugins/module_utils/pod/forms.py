@@ -36,6 +36,7 @@ WORD = Form(
     "1 to 128 letters, digits, '.', '_', ':', '/', '+' or '-', and start with a letter, a digit or ':'",
     r"[A-Za-z0-9:][A-Za-z0-9._:/+-]{0,127}",
 )
+HOST = Form("%s. Write several hosts as a list" % WORD.rule, WORD.pattern)
 TEXT = Form(
     "1 to 255 letters, digits, spaces, '.', ',', '_', ':', '/', '+', '@', '(', ')' or '-', and do not start with '-'",
     r"(?!-)[\w .,:/+@()-]{1,255}",

@@ -31,7 +31,7 @@ def read(
     if "name" not in top.invalid and "label" not in block.invalid:
         with mistakes.collect():
             label = _label(block, top["name"])
-    if not block.invalid:
+    if block.invalid.isdisjoint(("servers", "node_names")):
         with mistakes.collect():
             nodes = _nodes(block, servers, mistakes, left_out)
     return model.Kubernetes(label, nodes)
@@ -58,25 +58,29 @@ def _label(block: Block, pod: str) -> str:
 
 def _nodes(block: Block, servers: t.Sequence[str], mistakes: Mistakes, left_out: LeftOut) -> tuple[str, ...]:
     """Return the names of the nodes: those in ``node_names``, or else the names of the servers."""
-    chosen = block.get("servers")
-    for name in chosen or ():
+    chosen = block.get("servers") or ()
+    known = [name for name in chosen if name in servers] if chosen else servers
+    for name, line in zip(chosen, getattr(chosen, "lines", ()), strict=True):
         if name not in servers:
-            message = "kubernetes: %s" % unknown("Poplar server", name, servers)
-            mistakes.add(block.error(message, "servers").unless(left_out.servers or left_out.explains(name)))
+            error = block.error("kubernetes: %s" % unknown("Poplar server", name, servers, mistakes), "servers", line)
+            mistakes.add(error.unless(left_out.servers or left_out.explains(name, "server")))
     if not (chosen or servers):
         message = "kubernetes: the POD has no server with the role 'poplar': add one, or omit 'kubernetes'"
         raise block.error(message).unless(left_out.servers)
-    if left_out.servers:
-        return ()
+    certain = not left_out.servers and len(known) == len(chosen or servers)
     names = block.get("node_names") or Block(block.file, block.line)
-    names = MappingSchema("node_names", {name: {"form": NODE_NAME} for name in chosen or servers}).check(names)
+    keys = known if certain else [*known, *names]
+    names = MappingSchema("node_names", {name: {"form": NODE_NAME} for name in keys}).read(names, mistakes)
     used = UniqueValues("node")
     nodes = []
-    for server in chosen or servers:
+    for server in known:
+        if server in names.invalid:
+            continue
         # kubelet uses the name of the host in lower case.
         node = names.get(server) or server.lower()
-        if not NODE_NAME.accepts(node):
-            raise block.error("kubernetes: no node can have the name '%s': set it in 'node_names'" % node)
-        used.take(node, "server '%s'" % server, names.error("", server))
-        nodes.append(node)
+        with mistakes.collect():
+            if not NODE_NAME.accepts(node):
+                raise block.error("kubernetes: no node can have the name '%s': set it in 'node_names'" % node)
+            used.take(node, "server '%s'" % server, names.error("", server))
+            nodes.append(node)
     return tuple(nodes)

@@ -26,7 +26,7 @@ def load(pod_yml: str, machines_csv: str | None = None) -> model.Pod:
     that only follow from another one are not among them.
     """
     mistakes = Mistakes()
-    top = spec.POD.read(read_yaml(pod_yml), mistakes)
+    top = spec.POD.read(read_yaml(pod_yml, mistakes), mistakes)
     path = machines_csv or (None if top["machines"] is None else relative_to(pod_yml, top["machines"]))
     return _Loader(top, path, mistakes).pod()
 

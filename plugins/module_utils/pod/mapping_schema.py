@@ -27,6 +27,7 @@ _SCALARS: dict[str, tuple[t.Callable[[t.Any], t.Any], str]] = {
     "int": (check_type_int, "a number"),
     "bool": (check_type_bool, "true or false"),
 }
+_UNLIKE_BOOL = {"str": "quote it", "int": "write a number"}  # types with the remedy for a truth value
 _COLLECTIONS = {"list": (Items, "a list"), "dict": (Block, "a mapping")}
 
 
@@ -48,6 +49,27 @@ def _check_scalar(
         convert(value)
     except (TypeError, ValueError, OverflowError):
         raise block.error(message % (subject, name, expected, _shown(str(value))), name, line) from None
+
+
+def _has_default(option: t.Mapping[str, t.Any]) -> bool:
+    """Return whether a key without a value is an omitted key, also where the validator rejects None."""
+    return "default" in option or "choices" in option
+
+
+def _with_lines(given: t.Any, converted: t.Any, option: t.Mapping[str, t.Any]) -> t.Any:
+    """Return the converted value of a key. Nested mappings and lists keep their lines."""
+    if isinstance(given, Items) and option.get("elements", "dict") != "dict":
+        items = Items()
+        items.extend(converted)
+        items.lines = given.lines
+        return items
+    return given if isinstance(given, (Block, Items)) else converted
+
+
+def _with_value(name: str, option: t.Mapping[str, t.Any]) -> str:
+    """Return a key for messages, with its valid values if it has choices."""
+    lines = ["'%s: %s'" % (name, choice) for choice in option.get("choices", ())]
+    return "%s (add %s)" % (name, " or ".join(lines)) if lines else name
 
 
 class MappingSchema:
@@ -97,10 +119,17 @@ class MappingSchema:
         values: dict[str, t.Any] = {}
         for name in block:
             if name in self.spec:
+                valid = False
                 with mistakes.collect():
-                    self._check_type(block, name, subject)
+                    if name not in block.unusable:
+                        self._check_type(block, name, subject)
+                        self._check_items(block, name, subject)
+                        self._check_choices(block, name, subject)
+                        valid = True
+                if not valid:
+                    complete = False
+                elif block[name] is not None or not _has_default(self.spec[name]):
                     values[name] = self._as_list(name, block[name])
-        complete = complete and len(values) == len(block)
         result = self._validator.validate(dict(values))
         if result.error_messages:
             for key, message in self._invalid(values, result.error_messages):
@@ -118,9 +147,8 @@ class MappingSchema:
         checked = Block(block.file, block.line)
         checked.lines = block.lines
         for name, option in self.spec.items():
-            if name in values or (name not in block and not option.get("required")):
-                # Nested mappings and lists keep their lines.
-                checked[name] = block[name] if isinstance(block.get(name), (Block, Items)) else converted[name]
+            if name in values or (block.get(name) is None and not option.get("required")):
+                checked[name] = _with_lines(block.get(name), converted[name], option)
                 continue
             checked.invalid.add(name)
             checked[name] = None
@@ -136,7 +164,8 @@ class MappingSchema:
         for name, message in messages.items():
             mistakes.add(block.error("%s: %s" % (subject, message), name))
         if missing and not unknown_keys:
-            mistakes.add(block.error("%s: missing required arguments: %s" % (subject, ", ".join(missing))))
+            shown = [_with_value(name, self.spec[name]) for name in missing]
+            mistakes.add(block.error("%s: missing required arguments: %s" % (subject, ", ".join(shown))))
         return not unknown_keys and not missing
 
     def _as_list(self, name: str, value: t.Any) -> t.Any:
@@ -147,17 +176,18 @@ class MappingSchema:
     def _check_value(self, block: Block, name: str, value: t.Any, subject: str, mistakes: Mistakes) -> bool:
         """Record texts of another form, also in lists, and numbers out of range. Return whether there are none.
 
-        Omitted values and optional empty ones are valid.
+        Omitted values and optional empty ones are valid, but a list contains no empty ones.
         """
         limits, form = self.declared[name].get("range"), self._forms.get(name)
         before = len(mistakes)
         if limits and value is not None and not limits[0] <= value <= limits[1]:
             message = "%s: invalid %s %d: use %d to %d"
             mistakes.add(block.error(message % (subject, name, value, *limits), name))
-        required = self.spec[name].get("required")
-        lines = block[name].lines if isinstance(block[name], Items) else [block.lines.get(name)]
+        given = block[name]
+        may_be_empty = not self.spec[name].get("required") and not isinstance(given, Items)
+        lines = given.lines if isinstance(given, Items) else [block.lines.get(name)]
         for text, line in zip(value if isinstance(value, list) else [value], lines, strict=False):
-            if form is None or text is None or (text == "" and not required) or form.accepts(str(text)):
+            if form is None or text is None or (text == "" and may_be_empty) or form.accepts(str(text)):
                 continue
             what = self.label if name in _IDENTIFIERS else subject
             message = "%s: invalid %s %s: use %s" % (what, name, _shown(text), form.rule)
@@ -180,19 +210,43 @@ class MappingSchema:
             if self.spec[name].get("required"):
                 raise block.error("%s: '%s' has no value: set one" % (subject, name), name)
             return
-        if isinstance(value, bool) and kind in ("str", "int"):
-            remedy = "quote it" if kind == "str" else "write a number"
-            raise block.error("%s: '%s' is a truth value in YAML: %s" % (subject, name, remedy), name)
+        if isinstance(value, bool) and kind in _UNLIKE_BOOL:
+            raise block.error("%s: '%s' is a truth value in YAML: %s" % (subject, name, _UNLIKE_BOOL[kind]), name)
         if not isinstance(value, form) if form else isinstance(value, (Block, Items)):
             raise block.error("%s: '%s' must be %s" % (subject, name, expected), name)
         _check_scalar(block, name, kind, value, "%s: '%s' must be %s, not %s", subject)
-        elements = self.spec[name].get("elements", "raw")
-        for item, line in zip(value, value.lines, strict=True) if kind == "list" else ():
-            if elements == "dict" and not isinstance(item, Block):
-                raise block.error("%s: '%s' must be a list of mappings" % (subject, name), name, line)
-            if elements != "dict" and isinstance(item, (Block, Items)):
-                raise block.error("%s: '%s' must be a list of single values" % (subject, name), name, line)
-            _check_scalar(block, name, elements, item, "%s: each value of '%s' must be %s, not %s", subject, line)
+
+    def _check_items(self, block: Block, name: str, subject: str) -> None:
+        """Reject all items of a list that have another type."""
+        value, elements = block[name], self.spec[name].get("elements", "raw")
+        if elements == "raw" or not isinstance(value, Items):
+            return
+        mistakes = Mistakes()
+        for item, line in zip(value, value.lines, strict=True):
+            with mistakes.collect():
+                if elements == "dict":
+                    if not isinstance(item, Block):
+                        raise block.error("%s: '%s' must be a list of mappings" % (subject, name), name, line)
+                elif item is None or isinstance(item, (Block, Items)):
+                    raise block.error("%s: '%s' must be a list of single values" % (subject, name), name, line)
+                elif isinstance(item, bool):
+                    message = "%s: '%s' contains a truth value of YAML: %s"
+                    raise block.error(message % (subject, name, _UNLIKE_BOOL[elements]), name, line)
+                _check_scalar(block, name, elements, item, "%s: each value of '%s' must be %s, not %s", subject, line)
+        mistakes.check()
+
+    def _check_choices(self, block: Block, name: str, subject: str) -> None:
+        """Reject all values of a key that are none of its choices."""
+        value, choices = block[name], self.spec[name].get("choices")
+        if value is None or not choices:
+            return
+        mistakes = Mistakes()
+        lines = value.lines if isinstance(value, Items) else [None]
+        for text, line in zip(map(str, value if isinstance(value, Items) else [value]), lines, strict=True):
+            if text not in choices:
+                message = "%s: %s" % (subject, unknown("value of %s" % name, text, choices))
+                mistakes.add(block.error(message, name, line))
+        mistakes.check()
 
     def child(self, block: Block, key: str, mistakes: Mistakes, subject: str | None = None) -> Block:
         """Return the mapping of a key as ``read`` does. An omitted one has the defaults."""
@@ -220,9 +274,10 @@ class MappingSchema:
         left = list(messages)
         for name, value in list(values.items()):
             alone = ArgumentSpecValidator({name: dict(self.spec[name], required=False)})
-            for message in alone.validate({name: value}).error_messages:
-                yield name, message
-                left = [each for each in left if each != message]
+            found = alone.validate({name: value}).error_messages
+            left = [each for each in left if each not in found]
+            if found:
+                yield name, found[0]
         for message in left:
             yield None, message
 

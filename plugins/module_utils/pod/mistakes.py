@@ -9,6 +9,7 @@ import contextlib
 import typing as t
 
 _MAX_SHOWN = 50  # maximum number of mistakes in one message
+_MAX_COMPARED = 100_000  # number of known names, in all messages of one run, after which names are not compared
 
 
 class PodError(Exception):
@@ -60,6 +61,7 @@ class Mistakes:
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, int | None, int | None, str], PodError] = {}
+        self._compared = 0
 
     def __len__(self) -> int:
         """Return the number of mistakes."""
@@ -80,6 +82,16 @@ class Mistakes:
         for each in error.mistakes:
             self._found.setdefault((each.file, each.line, each.column, each.message), each)
 
+    def may_compare(self, count: int) -> bool:
+        """Return whether to search the known names, ``count``, for one that is similar to an unknown name.
+
+        Files with thousands of wrong names would otherwise take a minute, because every name is compared with all.
+        """
+        allowed = self._compared < _MAX_COMPARED
+        if allowed:
+            self._compared += count
+        return allowed
+
     def check(self) -> None:
         """Raise PodError with all recorded mistakes, if any."""
         found = list(self._found.values())
@@ -92,9 +104,11 @@ class Mistakes:
 class LeftOut:
     """Parts of a POD that are left out because of mistakes. Other messages may follow from their absence."""
 
+    KINDS = frozenset(("rack", "machine", "server", "switch", "PDU"))
+
     def __init__(self) -> None:
-        self.names: set[str] = set()  # racks and devices
-        self.unnamed = False  # whether the name of a rack or device is unknown
+        self.names: set[str] = set()  # devices
+        self.unnamed: set[str] = set()  # kinds of racks and devices of which a name is unknown
         self.vlans: set[str] = set()  # networks without a valid VLAN
         self.subnets: set[str] = set()  # networks without a valid subnet
         self.numbers: set[str] = set()  # racks without a valid number
@@ -102,13 +116,6 @@ class LeftOut:
         self.switches: set[str] = set()  # racks without some of their switches
         self.servers = False  # whether a server, or its roles or addresses, is left out
 
-    def name(self, name: t.Any) -> None:
-        """Record the name of a rack or device, which may have none."""
-        if name:
-            self.names.add(str(name))
-        else:
-            self.unnamed = True
-
-    def explains(self, name: str) -> bool:
-        """Return whether a name may be that of a rack or device that is left out."""
-        return self.unnamed or name in self.names
+    def explains(self, name: str, *kinds: str) -> bool:
+        """Return whether a name may be that of a rack or device of these kinds that is left out."""
+        return name in self.names or not self.unnamed.isdisjoint(kinds)

@@ -203,17 +203,32 @@ class _Reader:
                     projects.take(block["project"], None, block.error("", "project"))
             with self.mistakes.collect():
                 tenant = self._tenant(block)
-                # IPU-over-Fabric is not encrypted, so tenants must not share a data VLAN.
-                vlan = tenant.vlan or self.networks[model.DATA].vlan
-                vlans.take(str(vlan), "tenant '%s'" % tenant.project, block.error("", "vlan"))
-                if tenant.storage:
-                    owner, place = "storage of tenant '%s'" % tenant.project, block.error("", "storage")
-                    vlans.take(str(tenant.storage.vlan), owner, place)
-                    self._compare_storage(tenant.storage, tenants, place)
-                for machine in tenant.machines:
-                    machines.take(machine.name, "tenant '%s'" % tenant.project, block.error("", "allocation"))
+                self._compare_tenant(block, tenant, tenants, vlans, machines)
                 tenants.append(tenant)
         return tuple(tenants)
+
+    def _compare_tenant(
+        self,
+        block: Block,
+        tenant: model.Tenant,
+        earlier: t.Sequence[model.Tenant],
+        vlans: UniqueValues,
+        machines: UniqueValues,
+    ) -> None:
+        """Record the VLANs, subnets and machines that a tenant shares with an earlier one."""
+        owner = "tenant '%s'" % tenant.project
+        with self.mistakes.collect():
+            # IPU-over-Fabric is not encrypted, so tenants must not share a data VLAN.
+            vlans.take(str(tenant.vlan or self.networks[model.DATA].vlan), owner, block.error("", "vlan"))
+        if tenant.storage:
+            place = block.error("", "storage")
+            with self.mistakes.collect():
+                vlans.take(str(tenant.storage.vlan), "storage of %s" % owner, place)
+            with self.mistakes.collect():
+                self._compare_storage(tenant.storage, earlier, place)
+        with self.mistakes.collect():
+            for machine in tenant.machines:
+                machines.take(machine.name, owner, block.error("", "allocation"))
 
     def _tenant(self, block: Block) -> model.Tenant:
         """Return a tenant. Raises PodError."""
@@ -234,11 +249,18 @@ class _Reader:
         if vlan == self.networks[model.DATA].vlan:
             message = "tenant '%s': VLAN %d belongs to network 'data': omit it and 'allocation', or use another one"
             raise block.error(message % (project, vlan), "vlan").unless(model.DATA in self.left_out.vlans)
-        machines = self.objects.allocation(block, name, subject="tenant '%s': " % project).machines
+        machines: tuple[model.Machine, ...] = ()
+        with self.mistakes.collect():
+            machines = self._machines(block, name, project)
+        return model.Tenant(project, vlan, machines, storage)
+
+    def _machines(self, block: Block, allocation: str, project: str) -> tuple[model.Machine, ...]:
+        """Return the machines of the allocation of a tenant. Raises PodError."""
+        machines = self.objects.allocation(block, allocation, subject="tenant '%s'" % project).machines
         if not machines:
             message = "tenant '%s': the controller chooses the machines of allocation '%s': list its 'machines'"
-            raise block.error(message % (project, name), "allocation").unless(self.objects.uncertain(name))
-        return model.Tenant(project, vlan, machines, storage)
+            raise block.error(message % (project, allocation), "allocation").unless(self.objects.uncertain(allocation))
+        return machines
 
     def _storage(self, block: Block, project: str) -> model.TenantStorage | None:
         if not block.get("storage"):

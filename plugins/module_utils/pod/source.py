@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import difflib
 import io
+import re
 import typing as t
 from pathlib import Path
 
@@ -34,6 +35,11 @@ _YAML_HINTS = {
     "found character '\\t' that cannot start any token": ". Indent with spaces, not with tabs",
 }
 _MAX_NAMED = 20  # maximum number of names in a message
+_INVALID = object()  # in the place of a value that YAML cannot convert, a recorded mistake
+_OCTAL = re.compile(r"[-+]?0[0-7_]+")  # an octal number in YAML 1.1
+_OCTAL_MESSAGE = (
+    "invalid value '%s': YAML reads a number with a leading zero as octal, here %d. Write %d, or quote a text"
+)
 _OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs"}
 
 
@@ -64,6 +70,7 @@ class Block(dict[str, t.Any]):
         self.line = line
         self.lines: dict[str, int] = {}
         self.invalid: set[str] = set()  # keys whose values have mistakes
+        self.unusable: set[str] = set()  # keys with several values or with an invalid one, a recorded mistake
 
     def put(self, key: str, value: t.Any, line: int) -> None:
         """Set a key and its line."""
@@ -83,8 +90,11 @@ class Items(list[t.Any]):
         self.lines: list[int] = []
 
 
-def read_yaml(path: str) -> Block:
-    """Return the mapping of a YAML file, with lines. Raises PodError."""
+def read_yaml(path: str, mistakes: Mistakes | None = None) -> Block:
+    """Return the mapping of a YAML file, with lines. Raises PodError.
+
+    Keys that are used twice and invalid values are recorded in ``mistakes``, or raised without it.
+    """
     if not HAS_YAML:
         raise PodError(path, None, "cannot be read without the Python library PyYAML: install PyYAML")
     try:
@@ -95,7 +105,8 @@ def read_yaml(path: str) -> Block:
         root = loader.get_single_node()
         if not isinstance(root, yaml.MappingNode):
             raise PodError(path, 1, "is not a mapping: start the file with 'plugin: openipu.pod.pod'")
-        tree = _Tree(path, loader)
+        tree = _Tree(path, loader, Mistakes() if mistakes is None else mistakes)
+        tree.check_tag(root)
         top = tree.block(root)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -107,18 +118,29 @@ def read_yaml(path: str) -> Block:
         raise PodError(path, None, "is nested too deeply: remove levels") from None
     finally:
         loader.dispose()
-    tree.mistakes.check()
+    if mistakes is None:
+        tree.mistakes.check()
     return top
 
 
 class _Tree:
     """Converter of YAML nodes to values with lines."""
 
-    def __init__(self, path: str, loader: t.Any) -> None:
+    def __init__(self, path: str, loader: t.Any, mistakes: Mistakes) -> None:
         self.path = path
         self.loader = loader
-        self.mistakes = Mistakes()
+        self.mistakes = mistakes
         self.blocks: dict[int, Block] = {}  # an aliased mapping is converted once, because merging changes its node
+        self.tagged: set[int] = set()  # nodes whose tag is a recorded mistake, once for all aliases
+
+    def check_tag(self, node: t.Any) -> None:
+        """Record the tag of a mapping or list that YAML cannot convert. Its content is read without the tag."""
+        kind, own = ("mapping", "map") if isinstance(node, yaml.MappingNode) else ("list", "seq")
+        if node.tag == "tag:yaml.org,2002:%s" % own or id(node) in self.tagged:
+            return
+        self.tagged.add(id(node))
+        message = "invalid %s: could not determine a constructor for the tag '%s'. Remove the tag" % (kind, node.tag)
+        self.mistakes.add(PodError(self.path, _line(node.start_mark), message))
 
     def block(self, node: t.Any) -> Block:
         if id(node) not in self.blocks:
@@ -127,23 +149,41 @@ class _Tree:
 
     def _read(self, node: t.Any) -> Block:
         # Merged keys ('<<') come first; keys of the mapping itself override them.
-        own = sum(1 for key, value in node.value if key.tag != "tag:yaml.org,2002:merge")
+        merges = [value for key, value in node.value if key.tag == "tag:yaml.org,2002:merge"]
+        for value in merges:
+            self._check_merged(value)
+        own = len(node.value) - len(merges)
         self.loader.flatten_mapping(node)
         merged = len(node.value) - own
         result = Block(self.path, _line(node.start_mark))
         seen: set[str] = set()
         for position, (key_node, value_node) in enumerate(node.value):
             line = _line(key_node.start_mark)
-            key = str(self.value(key_node))
+            key = str(self._scalar(key_node) if isinstance(key_node, yaml.ScalarNode) else self.value(key_node))
             if position >= merged:
                 if key in seen:
                     twice = "the key '%s' is used twice in one mapping: remove one of them" % key
                     self.mistakes.add(PodError(self.path, line, twice))
+                    result.unusable.add(key)
                 seen.add(key)
-            result.put(key, self.value(value_node), line)
+            value = self.value(value_node)
+            if value is _INVALID:
+                result.unusable.add(key)
+                value = None
+            result.put(key, value, line)
         return result
 
+    def _check_merged(self, node: t.Any) -> None:
+        """Check the tags of a merged mapping, or of a list of them: merging drops their nodes."""
+        if isinstance(node, yaml.CollectionNode):
+            self.check_tag(node)
+        if isinstance(node, yaml.SequenceNode):
+            for item in node.value:
+                self._check_merged(item)
+
     def value(self, node: t.Any) -> t.Any:
+        if isinstance(node, yaml.CollectionNode):
+            self.check_tag(node)
         if isinstance(node, yaml.MappingNode):
             return self.block(node)
         if isinstance(node, yaml.SequenceNode):
@@ -151,29 +191,50 @@ class _Tree:
             for item in node.value:
                 result.append(self.value(item))
                 result.lines.append(_line(item.start_mark))
-            return result
+            return _INVALID if any(item is _INVALID for item in result) else result
+        try:
+            return self._scalar(node)
+        except PodError as error:
+            self.mistakes.add(error)
+            return _INVALID
+
+    def _scalar(self, node: t.Any) -> t.Any:
+        """Return a single value. Raises PodError when YAML cannot convert it."""
         # YAML 1.1 reads a MAC of digits only as a number in base 60.
         if node.tag == "tag:yaml.org,2002:int" and ":" in node.value:
             return node.value
+        if node.tag == "tag:yaml.org,2002:int" and _OCTAL.fullmatch(node.value):
+            decimal = int(node.value.replace("_", ""))
+            values = (node.value, self.loader.construct_object(node), decimal)
+            raise PodError(self.path, _line(node.start_mark), _OCTAL_MESSAGE % values)
         try:
             return self.loader.construct_object(node)
         except ValueError as error:
             raise PodError(self.path, _line(node.start_mark), "invalid value '%s': %s" % (node.value, error)) from None
+        except yaml.constructor.ConstructorError as error:
+            message = "invalid value '%s': %s. Remove the tag" % (node.value, error.problem)
+            raise PodError(self.path, _line(node.start_mark), message) from None
+        except (AttributeError, LookupError):  # PyYAML does not verify values with an explicit tag
+            message = "invalid value '%s': it does not match the tag '%s'. Remove the tag" % (node.value, node.tag)
+            raise PodError(self.path, _line(node.start_mark), message) from None
 
 
-def read_csv(path: str, columns: t.Collection[str], required: t.Iterable[str], mistakes: Mistakes) -> list[Block]:
-    """Return the rows of a CSV file with a header, without empty cells and empty lines.
+class Table:
+    """Rows of a CSV file, and whether all of them are read."""
 
-    Rows of another length are recorded in ``mistakes``. Raises PodError for the file as a whole.
+    def __init__(self) -> None:
+        self.rows: list[Block] = []
+        self.complete = True
+
+
+def read_csv(path: str, columns: t.Collection[str], required: t.Iterable[str], mistakes: Mistakes) -> Table:
+    """Return a CSV file with a header, without empty cells and empty lines.
+
+    Unknown columns and rows of another length are recorded in ``mistakes``. Raises PodError for the file as a whole.
     """
-    reader = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
-    return list(_rows(path, reader, columns, required, mistakes))
-
-
-def _rows(
-    path: str, reader: t.Any, columns: t.Collection[str], required: t.Iterable[str], mistakes: Mistakes
-) -> t.Iterator[Block]:
+    table = Table()
     header: list[str] | None = None
+    reader = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
     try:
         for cells in reader:
             line = reader.line_num
@@ -181,37 +242,56 @@ def _rows(
             if not any(cells) or cells[0].startswith("#"):
                 continue
             if header is None:
-                header = _header(path, line, cells, columns, required)
+                header = _header(path, line, cells, columns, required, mistakes)
                 continue
             if len(cells) != len(header):
                 wrong = "the line has %d values and the header %d: separate them with commas, leave unknown ones empty"
                 mistakes.add(PodError(path, line, wrong % (len(cells), len(header))))
+                table.complete = False
                 continue
             row = Block(path, line)
             for column, cell in zip(header, cells, strict=True):
-                if cell:
+                if cell and column:
                     row.put(column, cell, line)
-            yield row
+            table.rows.append(row)
     except csv.Error as error:
         raise PodError(path, reader.line_num, "is not CSV: %s" % error) from None
     if header is None:
         raise PodError(path, None, "is empty: start it with the header line '%s'" % ",".join(required))
+    return table
 
 
-def _header(path: str, line: int, cells: list[str], columns: t.Collection[str], required: t.Iterable[str]) -> list[str]:
+def _header(
+    path: str, line: int, cells: list[str], columns: t.Collection[str], required: t.Iterable[str], mistakes: Mistakes
+) -> list[str]:
+    """Return the name of each column, empty for an unknown one. Raises PodError for columns that are missing or twice.
+
+    An unknown column is recorded, and read as the missing column that its message suggests.
+    """
     names = [cell.lower() for cell in cells]
     for delimiter, label in _OTHER_DELIMITERS.items():
         if len(names) == 1 and delimiter in names[0]:
             raise PodError(path, line, "the columns are separated by %s: separate them with commas" % label)
+    if not any(name in columns for name in names):
+        form = "the header line is missing: start the file with a line such as '%s'"
+        raise PodError(path, line, form % ",".join(required))
+    header = []
     for name in names:
-        if name not in columns:
-            raise PodError(path, line, unknown("column", name, columns))
-        if names.count(name) > 1:
-            raise PodError(path, line, "the column '%s' is used twice: remove one of them" % name)
-    missing = [name for name in required if name not in names]
-    if missing:
-        raise PodError(path, line, "the header has no column '%s': add it" % missing[0])
-    return names
+        if name in columns:
+            header.append(name)
+            continue
+        mistakes.add(PodError(path, line, unknown("column", name, columns)))
+        near = similar(name, columns)
+        header.append(near if near and near not in names and near not in header else "")
+    table = Mistakes()
+    for name in dict.fromkeys(filter(None, header)):
+        if header.count(name) > 1:
+            table.add(PodError(path, line, "the column '%s' is used twice: remove one of them" % name))
+    for name in required:
+        if name not in header:
+            table.add(PodError(path, line, "the header has no column '%s': add it" % name))
+    table.check()
+    return header
 
 
 def _text(path: str) -> str:
@@ -245,8 +325,13 @@ def _plain(name: str) -> str:
     return name.lower().replace("-", "_")
 
 
-def unknown(kind: str, name: str, known: t.Iterable[str]) -> str:
-    """Return the message for an unknown name, with the most similar known name."""
+def unknown(kind: str, name: str, known: t.Collection[str], mistakes: Mistakes | None = None) -> str:
+    """Return the message for an unknown name, with the most similar known name.
+
+    ``mistakes`` limits the comparisons of names in all messages together. After that, messages have no similar name.
+    """
+    if mistakes is not None and not mistakes.may_compare(len(known)):
+        return "unknown %s '%s': use one of the %d known names" % (kind, name, len(known))
     names = sorted(known)
     near = similar(name, names)
     if near:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..vipu.partition_fields import IPU_FIELDS, PARTITION_FIELDS
 from ..vipu.ports import AGENT_PORT, CONTROLLER_PORT
-from .forms import NAME, NAMESPACE, NODE_LABEL, NODE_NAME, TEAM_NAME, WORD
+from .forms import HOST, NAME, NAMESPACE, NODE_LABEL, NODE_NAME, TEAM_NAME, WORD
 from .mapping_schema import TEXTS, MappingSchema, Option, Spec, mapping, mapping_list, number
 from .model import DATA, MACHINES_PER_RACK, MANAGEMENT, VLAN_NUMBERS, VLANS
 from .openstack_spec import OPENSTACK
@@ -17,16 +17,17 @@ PORTS = (1, 65535)
 RACK_NUMBERS = (0, 255)
 UNITS = (1, MACHINES_PER_RACK)
 RACK_UNITS = (1, 60)  # U
+PORT_CHANNELS = (1, 2000)  # of EOS
 INSTANCES = (0, 100000)
 
 _WORDS = {**TEXTS, "form": WORD}
 _NAME: Option = {"required": True, "form": NAME}
 _WORD: Option = {"form": WORD}
-_ONE_OR_SEVERAL_WORDS: Option = {**_WORDS, "single": True}
+_HOSTS: Option = {**TEXTS, "form": HOST, "single": True}
 _MANAGED: Option = {"type": "bool", "default": True}
 CONTROLLER = MappingSchema(
     "controller",
-    {"server": {}, "host": _ONE_OR_SEVERAL_WORDS, "port": number(*PORTS, default=CONTROLLER_PORT)},
+    {"server": {}, "host": _HOSTS, "port": number(*PORTS, default=CONTROLLER_PORT)},
     {
         "server": "Name of the server with the controller. By default, the first server with the role controller.",
         "host": "Name or address of the controller, or a list of them, instead of server.",
@@ -122,7 +123,7 @@ SWITCH = MappingSchema(
         "address": {},
         "mac": {},
         "uplinks": {**_WORDS, "default": []},
-        "uplink_channel": {"type": "int"},
+        "uplink_channel": number(*PORT_CHANNELS),
     },
     {
         "name": "Name of the switch and of its host in the inventory.",
@@ -292,13 +293,13 @@ INVENTORY_KEYS = (
     "groups",
     "keyed_groups",
     "leading_separator",
-    "plugin",
     "strict",
     "use_extra_vars",
 )
 POD = MappingSchema(
     "pod",
     {
+        "plugin": {"choices": ["openipu.pod.pod"], "required": True},
         **{key: {"type": "raw"} for key in INVENTORY_KEYS},
         "name": _NAME,
         "machines": {"default": "machines.csv"},
@@ -317,6 +318,7 @@ POD = MappingSchema(
         "teams": mapping_list(TEAM),
     },
     {
+        "plugin": "Inventory plugin, by which Ansible recognises this file.",
         **dict.fromkeys(INVENTORY_KEYS, "Option of Ansible for constructed groups or caches."),
         "name": "Name of the POD.",
         "machines": "Table of IPU-Machines, relative to this file.",
@@ -366,4 +368,4 @@ MACHINE = MappingSchema(
         "agent": "Id of the V-IPU agent. By default, the name.",
     },
 )
-MACHINE_REQUIRED = ("name", "unit", "bmc_mac", "gw_mac", "rnic_mac")
+MACHINE_REQUIRED = tuple(name for name, option in MACHINE.declared.items() if option.get("required"))

@@ -18,7 +18,7 @@ def read(
     top: Block, racks: t.Iterable[model.Rack], cloud: model.Cloud | None, mistakes: Mistakes, left_out: LeftOut
 ) -> tuple[model.Team, ...]:
     """Return the teams, and record their mistakes."""
-    certain = not left_out.machines and not left_out.unnamed
+    certain = not left_out.machines and left_out.unnamed.isdisjoint(("rack", "machine"))
     reader = _Reader(top, sum(len(rack.machines) for rack in racks) if certain else None, cloud, mistakes)
     return tuple(reader.team(block) for block in spec.POD.children(top, "teams", mistakes))
 
@@ -81,8 +81,8 @@ class _Reader:
     def _check_quota(self, block: Block, name: str, ipus: int, project: str | None) -> None:
         """Reject a quota of more IPUs than the POD has, or of fewer than the project has."""
         if ipus < 1 or (self._total is not None and ipus > self._total):
-            message = "team '%s': the quota must be 1 to %d IPUs, the IPUs of the POD, not %d"
-            raise block.error(message % (name, self._total or 1, ipus), "ipus").unless(self._total is None)
+            limits = "at least 1 IPU" if self._total is None else "1 to %d IPUs, the IPUs of the POD" % self._total
+            raise block.error("team '%s': the quota must be %s, not %d" % (name, limits, ipus), "ipus")
         given = self._tenants.get(project or "", 0) * IPUS_PER_MACHINE
         if given > ipus:
             message = "team '%s': the allocation of project '%s' has %d IPUs: raise 'ipus', or reduce the allocation"

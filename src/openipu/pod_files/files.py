@@ -4,14 +4,23 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from openipu.shared.pod import model
 from openipu.shared.pod.load import PodError, load
+from openipu.shared.pod.source import read_yaml, similar
+from openipu.twin.devices.eos.ports import MODELS as SWITCH_MODELS
+from openipu.twin.devices.pdu.models import MODELS as PDU_MODELS
 
 _SUFFIXES = (".pod.yml", ".pod.yaml")  # of the inventory plugin
 _NAMES = ("pod.yml", "pod.yaml")
+# Lists of a rack with their devices, known models, and consequence of another model.
+_MODELS: tuple[tuple[str, str, Mapping[str, object], str], ...] = (
+    ("switches", "switch", SWITCH_MODELS, "its ports are not checked, and rehearsals omit it"),
+    ("pdus", "PDU", PDU_MODELS, "rehearsals omit it"),
+)
 
 
 class PodFilesError(Exception):
@@ -22,7 +31,7 @@ class PodFilesError(Exception):
 
 @dataclass(frozen=True)
 class Mistake:
-    """Mistake in a file of a POD. ``line`` and ``column`` count from 1; None where the place is larger."""
+    """Mistake or warning in a file of a POD. ``line`` and ``column`` count from 1; None where the place is larger."""
 
     file: str
     line: int | None
@@ -32,8 +41,16 @@ class Mistake:
     @property
     def text(self) -> str:
         """Place and message in the form of compilers, which editors and terminals make clickable."""
-        place = ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
-        return f"{place}: {self.message}"
+        return f"{self._place}: {self.message}"
+
+    @property
+    def warning(self) -> str:
+        """Place and message of a warning."""
+        return f"{self._place}: warning: {self.message}"
+
+    @property
+    def _place(self) -> str:
+        return ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
 
     def as_json(self) -> dict[str, str | int | None]:
         """Return the mistake as plain data."""
@@ -66,6 +83,27 @@ def read(path: Path) -> tuple[model.Pod | None, list[Mistake]]:
         ]
 
 
+def unknown_models(pod: model.Pod) -> list[Mistake]:
+    """Return a warning for each managed device with a model that the project does not know."""
+    found = []
+    for rack, block in zip(pod.racks, read_yaml(pod.file)["racks"], strict=True):
+        devices: tuple[Sequence[model.Switch | model.Pdu], ...] = (rack.switches, rack.pdus)
+        for (key, label, known, consequence), of_kind in zip(_MODELS, devices, strict=True):
+            # The validated device has the values in their types, the row has their lines.
+            for device, row in zip(of_kind, block.get(key) or (), strict=True):
+                product = device.model
+                if product and product not in known and device.managed:
+                    near = similar(product, known)
+                    hint = f": did you mean '{near}'?" if near else "."
+                    message = (
+                        f"{label} '{device.name}': unknown model '{product}'{hint} Known are {', '.join(known)}. "
+                        f"With another model, {consequence}."
+                    )
+                    place = row.error(message, "model")
+                    found.append(Mistake(os.path.relpath(pod.file), place.line, place.column, message))
+    return found
+
+
 def contents(pod: model.Pod) -> str:
     """Return the number of racks and devices, as text for messages."""
     servers = sum(len(rack.servers) for rack in pod.racks)
@@ -78,4 +116,9 @@ def contents(pod: model.Pod) -> str:
         (switches, "switch", "es"),
         (pdus, "PDU", "s"),
     ]
-    return ", ".join(f"{count} {name}{'' if count == 1 else plural}" for count, name, plural in counts if count)
+    return ", ".join(count(number, name, plural) for number, name, plural in counts if number)
+
+
+def count(number: int, noun: str, plural: str = "s") -> str:
+    """Return a number of things as text; ``plural`` is the ending of the noun."""
+    return f"{number} {noun}{'' if number == 1 else plural}"

@@ -44,12 +44,11 @@ partitions:
 
 @dataclass(frozen=True)
 class FirstPod:
-    """Size of a first POD: equal racks with two PDUs, and one switch of each kind for every 16 machines."""
+    """Size of a first POD: racks with two PDUs, and one switch of each kind for every 16 machines."""
 
     name: str
-    racks: int
-    machines: int  # per rack
-    servers: int  # per rack
+    machines: tuple[int, ...]  # of each rack
+    servers: tuple[int, ...]  # of each rack
 
     def write(self, folder: Path) -> list[Path]:
         """Write the files into a folder, and return their paths. Raises PodFilesError if one exists."""
@@ -71,30 +70,32 @@ class FirstPod:
         return paths
 
     def _pod(self) -> str:
-        racks = range(1, self.racks + 1)
+        racks = range(1, len(self.machines) + 1)
         text = _TOP.format(schema=_SCHEMA, name=self.name) + "".join(self._rack(number) for number in racks)
         return text + _OBJECTS.format(
             clusters="\n".join(f"  - {{id: cl{number}, racks: [rack{number}], topology: torus}}" for number in racks),
             allocations="\n".join(
-                f"  - {{id: team{number}, cluster: cl{number}, size: {self.machines}}}" for number in racks
+                f"  - {{id: team{number}, cluster: cl{number}, size: {size}}}"
+                for number, size in enumerate(self.machines, 1)
             ),
-            size=1 << min(self.machines * 4, 16).bit_length() - 1,
+            size=1 << min(self.machines[0] * 4, 16).bit_length() - 1,
         )
 
     def _rack(self, number: int) -> str:
-        first = (number - 1) * self.servers + 1
+        first = sum(self.servers[: number - 1]) + 1
         switches = "".join(
             f"      - {{name: {each['name']}, kind: {each['kind']}}}\n"
-            for each in generate.switches(number, self.machines)
+            for each in generate.switches(number, self.machines[number - 1])
         )
         roles = {1: "[controller, poplar]"}
         servers = "".join(
             f"      - {{name: server{server}, roles: {roles.get(server, '[poplar]')}}}\n"
-            for server in range(first, first + self.servers)
+            for server in range(first, first + self.servers[number - 1])
         )
         return (
-            f"  - name: rack{number}\n    number: {number}\n    servers:\n{servers}"
-            f"    switches:\n{switches}"
+            f"  - name: rack{number}\n    number: {number}\n"
+            + (f"    servers:\n{servers}" if servers else "")
+            + f"    switches:\n{switches}"
             f"    pdus:\n      - {{name: pdu{2 * number - 1}}}\n      - {{name: pdu{2 * number}}}\n"
         )
 
@@ -103,9 +104,9 @@ class FirstPod:
             "# One line per IPU-Machine. Unit 1 is the lowest in the rack. Replace the MACs with those on the labels."
         ]
         lines.append(_HEADER)
-        for rack in range(1, self.racks + 1):
-            for unit in range(1, self.machines + 1):
+        for rack, machines in enumerate(self.machines, 1):
+            for unit in range(1, machines + 1):
                 macs = ",".join(f"02:00:00:{network:02x}:{rack:02x}:{unit:02x}" for network in (1, 2, 5))
-                name = f"ipum{(rack - 1) * self.machines + unit:02}"
+                name = f"ipum{sum(self.machines[: rack - 1]) + unit:02}"
                 lines.append(f"{name},rack{rack},{unit},{macs},{unit + _LOWEST_RACK_UNIT - 1}")
         return "\n".join(lines) + "\n"

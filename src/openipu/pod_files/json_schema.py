@@ -30,6 +30,11 @@ def pod() -> Schema:
     }
 
 
+def machine() -> Schema:
+    """Return the JSON Schema of a line of ``machines.csv``, with its columns as keys."""
+    return _mapping(spec.MACHINE)
+
+
 def _mapping(schema: MappingSchema) -> Schema:
     """Return the schema of a mapping."""
     required = [name for name, option in schema.declared.items() if option.get("required")]

@@ -20,6 +20,9 @@ SPEC: dict[str, Any] = {
             "size": {"type": "int"},
             "parts": {"type": "list", "elements": "dict", "options": {"name": {"type": "str", "required": True}}},
             "place": {"type": "dict", "options": {"rack": {"type": "str"}}},
+            "form": {"choices": ["ring", "mesh"]},
+            "days": {"type": "list", "elements": "str", "choices": ["mon", "tue"]},
+            "level": {"type": "int", "choices": [1, 2]},
         },
     },
 }
@@ -33,7 +36,10 @@ SPEC: dict[str, Any] = {
         ("no list", []),
         (["no mapping"], []),
         ([{"id": "a"}, {"id": "b", "sise": 1}], ["items[1] (b): unknown option 'sise'. Did you mean 'size'?"]),
-        ([{"id": "a", "xyz": 1}], ["items[0] (a): unknown option 'xyz'. Choose from id, size, parts, place."]),
+        (
+            [{"id": "a", "xyz": 1}],
+            ["items[0] (a): unknown option 'xyz'. Choose from id, size, parts, place, form, days, level."],
+        ),
         ([{"size": 1}], ["items[0]: missing option 'id'. Add it."]),
         ([{"idd": "a"}], ["items[0]: unknown option 'idd'. Did you mean 'id'?"]),
         (
@@ -41,6 +47,16 @@ SPEC: dict[str, Any] = {
             ["items[0].parts[1]: unknown option 'nam'. Did you mean 'name'?"],
         ),
         ([{"id": "a", "place": {"rak": 1}}], ["items[0].place: unknown option 'rak'. Did you mean 'rack'?"]),
+        (
+            [{"id": "a"}, {"id": "b", "form": "rign"}],
+            ["items[1] (b): invalid value 'rign' of option 'form'. Did you mean 'ring'?"],
+        ),
+        (
+            [{"key": "a", "days": ["mon", "xyz"]}],
+            ["items[0]: invalid value 'xyz' of option 'days'. Choose from mon, tue."],
+        ),
+        ([{"id": "a", "form": "mesh", "days": ["tue"], "level": "2"}], []),
+        ([{"id": "a", "form": None, "days": "mon,tue", "level": 7}], []),  # Ansible converts and checks these
     ],
 )
 def test_mistakes_name_the_item(items: Any, found: list[str]) -> None:
@@ -83,6 +99,13 @@ def test_a_task_fails_with_the_index_of_the_item(tmp_path: Any) -> None:
         "Cannot use the options of openipu.pod.vipu_pod: partitions[1] (b): unknown option 'alocation'. "
         "Did you mean 'allocation'?"
     )
+    clusters = [{"id": "a", "agents": ["x"]}, {"id": "b", "agents": ["y"], "topology": "torsu"}]
     task = {"openipu.pod.vipu_pod": {"api_host": "127.0.0.1", "partitions": items}}
     modules = {**task, "vars": {"openipu_fast_path": False}}
-    assert rejections(tmp_path, [task, modules]) == [message, message]
+    other = {"openipu.pod.vipu_pod": {"api_host": "127.0.0.1", "clusters": clusters}}
+    assert rejections(tmp_path, [task, modules, other]) == [
+        message,
+        message,
+        "Cannot use the options of openipu.pod.vipu_pod: clusters[1] (b): invalid value 'torsu' of option 'topology'. "
+        "Did you mean 'torus'?",
+    ]

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import pytest
+from click.testing import CliRunner
 
+from openipu.pod_files.cli.main import init, main
 from openipu.shared.pod.load import load
 from tests.unit.pod_files.test_validate import program
 
@@ -20,6 +22,67 @@ def test_the_files_are_valid(tmp_path, racks, machines, servers):
     assert program("validate", folder).exit_code == 0
     assert (folder / "pod.schema.json").read_text().startswith("{")
     assert (folder / "pod.yml").read_text().startswith("# yaml-language-server: $schema=pod.schema.json\n")
+
+
+def test_racks_of_different_sizes_are_valid(tmp_path):
+    done = program("init", tmp_path, "--racks", 3, "--machines", "16,8,20", "--servers", "0,3,1")
+    assert done.exit_code == 0, done.output
+    pod = load(str(tmp_path / "pod.yml"))
+    assert [len(rack.machines) for rack in pod.racks] == [16, 8, 20]
+    assert [[server.name for server in rack.servers] for rack in pod.racks] == [
+        [],
+        ["server1", "server2", "server3"],
+        ["server4"],
+    ]
+    assert [allocation.size for allocation in pod.allocations] == [16, 8, 20]
+    assert [len(rack.switches) for rack in pod.racks] == [2, 2, 4]
+    assert pod.machines[16].name == "ipum17"
+    assert (pod.controller_host, pod.partitions[0].size) == ("10.3.2.101", 16)
+
+
+@pytest.mark.parametrize(
+    ("options", "machines", "servers"),
+    [
+        (("--machines", "16,8"), [16, 8], [4, 4]),
+        (("--servers", "2,0,1"), [16, 16, 16], [2, 0, 1]),
+        (("--machines", "16, 8", "--servers", "1"), [16, 8], [1, 1]),
+    ],
+)
+def test_a_list_sets_the_number_of_racks(tmp_path, options, machines, servers):
+    done = program("init", tmp_path, *options)
+    assert done.exit_code == 0, done.output
+    pod = load(str(tmp_path / "pod.yml"))
+    assert [len(rack.machines) for rack in pod.racks] == machines
+    assert [len(rack.servers) for rack in pod.racks] == servers
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--racks", 1, "--machines", "16,8"), "'16,8': give one number, or set --racks 2."),
+        (("--machines", "16,8", "--servers", "4,0,1"), "'16,8': give one number, or one for each of the 3 racks."),
+        (("--machines", "16,"), "'16,': a number is missing: write one number, or a list such as 16,8."),
+        (("--servers", ""), "'': a number is missing: write one number, or a list such as 16,8."),
+        (("--racks", 3, "--machines", "16,8"), "'16,8': give one number, or one for each of the 3 racks."),
+        (("--racks", 2, "--machines", "16,0"), "0 is not in the range 1<=x<=32."),
+        (("--racks", 2, "--servers", "4,x"), "'x' is not a valid integer range."),
+        (("--racks", 2, "--servers", "0"), "the controller needs a server: set at least one."),
+    ],
+)
+def test_invalid_sizes_of_racks_are_rejected(tmp_path, options, message):
+    done = program("init", tmp_path / "pod", *options)
+    assert done.exit_code == 2
+    assert message in " ".join(done.output.split())
+    assert not (tmp_path / "pod").exists()
+
+
+def test_a_terminal_suggests_the_length_of_a_list(tmp_path, monkeypatch):
+    for option in init.params[1:]:
+        monkeypatch.setattr(option, "prompt", option.name)
+    done = CliRunner().invoke(main, ["init", str(tmp_path), "--machines", "16,8"], input="\n\n\n")
+    assert done.exit_code == 0, done.output
+    assert "racks [2]:" in done.output
+    assert len(load(str(tmp_path / "pod.yml")).racks) == 2
 
 
 def test_existing_files_are_kept(tmp_path):

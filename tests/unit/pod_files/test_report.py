@@ -137,8 +137,24 @@ def test_one_connection_outside_loopback_fails_the_rehearsal(report):
     assert report(result("pdu1")).succeeded
     found = report(result("pdu1"), connections=("socket.connect 10.1.3.131 ansible",))
     assert not found.succeeded
-    count = "Connections outside loopback: 1 (counted: Python code, without gRPC and other programs)."
+    counted = "counted: Python code, without gRPC and other programs, because the network was not isolated"
+    count = f"Connections outside loopback: 1 ({counted})."
     assert f"\n{count}\n  socket.connect 10.1.3.131 ansible\nDuration: " in found.text()
+    cause = "site.yml succeeds, but the rehearsal FAILS: 1 connection outside loopback.\n"
+    assert found.text().partition("): ")[2].startswith(cause)
+    assert "\nChanges on the real POD\n" in found.text()
+
+
+def test_connections_of_other_programs_fail_the_rehearsal(report):
+    alone = replace(report(result("pdu1")), other_connections=0)
+    assert alone.succeeded
+    assert "loopback: 0 (counted: all programs; their network had loopback only).\nDuration: " in alone.text()
+    found = replace(alone, connections=("socket.connect 10.1.3.131 ansible",), other_connections=2)
+    assert not replace(found, connections=()).succeeded
+    assert "FAILS: 2 connections outside loopback.\n" in replace(found, connections=()).text()
+    assert "loopback: 3 (counted: all programs; their network had loopback only).\n  socket.connect" in found.text()
+    assert "\n  rejected attempts of gRPC and of programs that are not Python: 2\n" in found.text()
+    assert found.as_json()["connections_of_other_programs"] == 2
 
 
 def test_the_text_says_that_nothing_changes(report):

@@ -58,7 +58,56 @@ def test_json_has_the_same_mistakes(pod):
     assert (mistake["file"], mistake["line"], mistake["column"]) == ("pod.yml", 9, 10)
     assert mistake["message"].startswith("user: invalid id 'a b'")
     pod.write()
-    assert json.loads(program("validate", ".", "-o", "json").output) == {"valid": True, "mistakes": []}
+    assert json.loads(program("validate", ".", "-o", "json").output) == {"valid": True, "mistakes": [], "warnings": []}
+
+
+def test_unknown_models_are_warnings(pod):
+    switches = "switches: [{name: tor, kind: data}, {name: mgmt, kind: management, model: DCS-7010T-48}]"
+    pdus = "pdus: [{name: p1}, {name: p2, model: other}, {name: p3, model: other, managed: false}]"
+    path = pod.write(rack_tail=f", {switches}, {pdus}")
+    done = program("validate", ".")
+    assert done.exit_code == 0
+    switch, pdu, summary = done.output.splitlines()
+    column = path.read_text().splitlines()[5].index("model: DCS") + 1
+    assert switch == (
+        f"pod.yml:6:{column}: warning: switch 'mgmt': unknown model 'DCS-7010T-48': did you mean 'DCS-7010T-48-F'? "
+        "Known are DCS-7060CX-32S-F, DCS-7010T-48-F. With another model, its ports are not checked, and rehearsals "
+        "omit it."
+    )
+    assert pdu.endswith(
+        "warning: PDU 'p2': unknown model 'other'. Known are AP8886, AP8953, AP8981. With another model, rehearsals "
+        "omit it."
+    )
+    assert summary.endswith("is valid: 1 rack, 4 IPU-Machines, 2 switches, 3 PDUs. 2 warnings.")
+    found = json.loads(program("validate", ".", "-o", "json").output)
+    assert [each["line"] for each in found["warnings"]] == [6, 6]
+    assert found["valid"] is True
+
+
+@pytest.mark.parametrize("output", ["text", "json"])
+def test_a_model_may_be_a_number(pod, output):
+    switches = "switches: [{name: 7, kind: data, model: 7060}, {name: mgmt, kind: management}]"
+    path = pod.write(rack_tail=f", {switches}, pdus: [{{name: p1, model: 8886}}]")
+    done = program("validate", ".", "-o", output)
+    assert done.exit_code == 0, done.output
+    for text in ("switch '7': unknown model '7060'", "PDU 'p1': unknown model '8886'"):
+        assert text in done.output
+    if output == "json":
+        line = path.read_text().splitlines()[5]
+        columns = [line.index(model) + 1 for model in ("model: 7060", "model: 8886")]
+        assert [each["column"] for each in json.loads(done.output)["warnings"]] == columns
+
+
+@pytest.mark.parametrize("managed", ['"no"', "0", "off"])
+def test_models_of_unmanaged_devices_are_not_checked(pod, managed):
+    pod.write(
+        rack_tail=", switches: [{name: mgmt, kind: management}, "
+        f"{{name: tor, kind: data, model: x, managed: {managed}}}], "
+        f"pdus: [{{name: p1, model: x, managed: {managed}}}]"
+    )
+    done = program("validate", ".")
+    assert done.exit_code == 0, done.output
+    assert "warning" not in done.output
 
 
 def test_errors_of_yaml_have_a_column(pod):
@@ -92,6 +141,27 @@ def test_values_that_yaml_changes_are_rejected(pod, value, message):
     path = pod.write()
     path.write_text(path.read_text().replace("name: test", value))
     assert message in program("validate", ".").output
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("", "pod.yml:1:1: pod 'test': missing required arguments: plugin (add 'plugin: openipu.pod.pod')"),
+        (
+            "plugin: openipu.pod.pods\n",
+            "pod.yml:1:1: pod 'test': unknown value of plugin 'openipu.pod.pods': did you mean 'openipu.pod.pod'?",
+        ),
+    ],
+)
+def test_files_that_ansible_does_not_read_as_a_pod_are_rejected(pod, line, message):
+    path = pod.write(tail="users: [{id: 'a b'}]\n")
+    path.write_text(path.read_text().replace("plugin: openipu.pod.pod\n", line))
+    done = program("validate", ".")
+    assert done.exit_code == 1
+    first, second, summary = done.output.splitlines()
+    assert first.startswith(message)
+    assert "user: invalid id 'a b'" in second
+    assert summary == "2 mistakes."
 
 
 def test_completion_lists_the_commands():

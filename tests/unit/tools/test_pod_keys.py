@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Page of the keys of pod.yml: all keys of all mappings, each with a description."""
+"""Pages of the keys of pod.yml and of the columns of machines.csv: all of them, each with a description."""
 
 from __future__ import annotations
 
@@ -32,7 +32,16 @@ def test_every_key_has_a_description_on_the_page() -> None:
         for name in set(schema.declared) - set(spec.INVENTORY_KEYS):
             (row,) = [line for line in SECTIONS[title].splitlines() if line.startswith(f"| `{name}` |")]
             assert schema.about[name] in row
-    assert set(spec.MACHINE.about) == set(spec.MACHINE.declared)
+
+
+def test_every_column_has_a_description_on_the_page() -> None:
+    page = pod_keys.pages()["machines-csv.md"]
+    rows = {row.split("`")[1]: row for row in page.splitlines() if row.startswith("| `")}
+    assert list(rows) == list(spec.MACHINE.declared) == list(spec.MACHINE.about)
+    for name, row in rows.items():
+        assert spec.MACHINE.about[name] in row
+        assert ("| yes |" in row) == (name in spec.MACHINE_REQUIRED)
+    assert rows["unit"] == "| `unit` | number | yes | 1 to 32 | Number in the rack, 1 the lowest. |"
 
 
 def test_types_defaults_values_and_rules_are_shown() -> None:

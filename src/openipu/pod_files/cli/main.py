@@ -47,18 +47,25 @@ def main() -> None:
 def validate(context: click.Context, folder: Path, output: str) -> None:
     """Validate the POD of FOLDER, a folder or a pod.yml.
 
-    Print all mistakes as FILE:LINE:COLUMN: MESSAGE. The exit status is 1 if there are any.
+    Print all mistakes as FILE:LINE:COLUMN: MESSAGE. The exit status is 1 if there are any. Unknown models of switches
+    and PDUs are warnings.
     """
     path = _found(folder)
     pod, mistakes = files.read(path)
+    warnings = [] if pod is None else files.unknown_models(pod)
     if output == "json":
-        click.echo(json.dumps({"valid": pod is not None, "mistakes": [each.as_json() for each in mistakes]}, indent=2))
+        found = {"mistakes": mistakes, "warnings": warnings}
+        plain = {name: [each.as_json() for each in places] for name, places in found.items()}
+        click.echo(json.dumps({"valid": pod is not None, **plain}, indent=2))
     elif pod is not None:
-        click.echo(f"{path} is valid: {files.contents(pod)}.")
+        for warning in warnings:
+            click.echo(warning.warning)
+        counted = f" {files.count(len(warnings), 'warning')}." if warnings else ""
+        click.echo(f"{path} is valid: {files.contents(pod)}.{counted}")
     else:
         for mistake in mistakes:
             click.echo(mistake.text)
-        click.echo(f"{len(mistakes)} mistake{'' if len(mistakes) == 1 else 's'}.", err=True)
+        click.echo(f"{files.count(len(mistakes), 'mistake')}.", err=True)
     context.exit(0 if pod is not None else 1)
 
 
@@ -66,6 +73,44 @@ def _name(context: click.Context, parameter: click.Parameter, value: str) -> str
     if not NAME.accepts(value):
         raise click.BadParameter(f"{value!r}: use {NAME.rule}.", context, parameter)
     return value
+
+
+class _PerRack(click.ParamType[Any]):
+    """One number for all racks, or a list with a number for each rack."""
+
+    name = "number,…"
+
+    def __init__(self, lowest: int, highest: int) -> None:
+        self._number: click.ParamType[Any] = click.IntRange(lowest, highest)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        """Return the numbers. Raises BadParameter."""
+        if isinstance(value, tuple):
+            return value  # converted before, as click requires
+        numbers = str(value).split(",")
+        if not all(map(str.strip, numbers)):
+            self.fail(f"{value!r}: a number is missing: write one number, or a list such as 16,8.", param, ctx)
+        return tuple(self._number.convert(each, param, ctx) for each in numbers)
+
+
+class _Racks(click.Option):
+    """Number of racks. The default is the length of the longest list of another option."""
+
+    def get_default(self, ctx: click.Context, call: bool = True) -> Any:
+        """Return the default. Click processes the options of the command line first."""
+        lengths = [len(value) for value in ctx.params.values() if isinstance(value, tuple)]
+        return max(lengths) if lengths else super().get_default(ctx, call)
+
+
+def _each_rack(option: str, numbers: tuple[int, ...], racks: int) -> tuple[int, ...]:
+    """Return the number of each rack. Raises BadParameter."""
+    if len(numbers) not in (1, racks):
+        given = ",".join(map(str, numbers))
+        remedy = f"set --racks {len(numbers)}" if racks == 1 else f"one for each of the {racks} racks"
+        raise click.BadParameter(f"{given!r}: give one number, or {remedy}.", param_hint=option)
+    if not any(numbers):
+        raise click.BadParameter("the controller needs a server: set at least one.", param_hint=option)
+    return numbers if len(numbers) == racks else numbers * racks
 
 
 def _asked(*names: str, **settings: Any) -> Callable[[_Command], _Command]:
@@ -76,16 +121,24 @@ def _asked(*names: str, **settings: Any) -> Callable[[_Command], _Command]:
 @main.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @_asked("--name", default="pod1", callback=_name, help="Name of the POD.")
-@_asked("--racks", default=1, type=click.IntRange(1, 64), help="Number of racks.")
-@_asked("--machines", default=16, type=click.IntRange(1, MACHINES_PER_RACK), help="IPU-Machines per rack.")
-@_asked("--servers", default=4, type=click.IntRange(1, 4), help="Servers per rack.")
-def init(folder: Path, **size: Any) -> None:
+@_asked(
+    "--racks",
+    cls=_Racks,
+    default=1,
+    type=click.IntRange(1, 64),
+    help="Number of racks. Omit to use the length of a list in --machines or --servers.",
+)
+@_asked("--machines", default="16", type=_PerRack(1, MACHINES_PER_RACK), help="IPU-Machines per rack.")
+@_asked("--servers", default="4", type=_PerRack(0, 4), help="Servers per rack.")
+def init(folder: Path, name: str, racks: int, machines: tuple[int, ...], servers: tuple[int, ...]) -> None:
     """Write a first pod.yml and machines.csv into FOLDER.
 
-    At a terminal, the command asks for missing options. Then replace the MAC addresses and adapt the files.
+    At a terminal, the command asks for missing options. For racks of different sizes, give --machines and
+    --servers one number for each rack, as in --machines 16,8. Then replace the MAC addresses and adapt the files.
     """
     try:
-        paths = FirstPod(**size).write(folder)
+        size = (_each_rack("--machines", machines, racks), _each_rack("--servers", servers, racks))
+        paths = FirstPod(name, *size).write(folder)
     except files.PodFilesError as error:
         raise program_error(error) from None
     click.echo(f"Wrote {', '.join(map(str, paths))}.")

@@ -8,5 +8,6 @@
 * ``playbook`` runs ``site.yml``.
 * ``report`` has the result in names and addresses of the user.
 * ``plugins`` has a callback plugin of Ansible.
+* ``command`` runs a rehearsal in a network namespace of its own, with a relay to a twin that runs on.
 * ``guard`` has a module that every Python process of a rehearsal loads. It rejects and records other connections.
 """

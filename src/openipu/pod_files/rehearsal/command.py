@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -15,12 +16,16 @@ from openipu.pod_files.rehearsal.fault_names import parsed
 from openipu.pod_files.rehearsal.playbook import RehearsalError
 from openipu.pod_files.rehearsal.rehearse import Options, rehearse
 from openipu.pod_files.rehearsal.report import DRAWING, Report
+from openipu.process import network_namespace
 from openipu.process.failures import ProgramError, program_error
 from openipu.process.signals import sigterm_exits
-from openipu.twin.launch import hints
+from openipu.twin.launch import hints, relay
 from openipu.twin.launch.errors import TwinError
+from openipu.twin.launch.launcher import Twin
 from openipu.twin.rack.fault_lines import FaultError
 from openipu.twin.rack.fault_script import Entry
+
+_NETWORK = Path("/proc/self/ns/net")
 
 
 def run(path: Path, state: Path, faults: Sequence[str], keep: bool, output: str) -> int:
@@ -31,7 +36,7 @@ def run(path: Path, state: Path, faults: Sequence[str], keep: bool, output: str)
         raise ProgramError(f"Cannot rehearse {path}: it is invalid.\n{lines}", files.PodFilesError.error_code)
     try:
         entries = [Entry("--fault", line) for line in parsed(faults, pod)]
-        with sigterm_exits():
+        with sigterm_exits(), own_network(Twin(state), keep):
             report = rehearse(pod, Options(state, entries, keep), lambda text: click.echo(text, err=True))
     except (RehearsalError, TwinError, FaultError, OSError) as error:
         raise program_error(error) from None
@@ -42,6 +47,32 @@ def run(path: Path, state: Path, faults: Sequence[str], keep: bool, output: str)
         click.echo(f"The twin is running.\nBreak it:  {fault}\nStop it:   {hints.command(folder, 'down')}")
     sys.stdout.flush()
     return 0 if report.succeeded else 1
+
+
+@contextlib.contextmanager
+def own_network(twin: Twin, keep: bool) -> Iterator[None]:
+    """Move this process into a network of its own, that of the twin if it runs, where the host allows that.
+
+    A relay makes a twin that runs on reachable from outside.
+    """
+    process = twin.process()
+    starter = relay.Starter() if process or keep else None
+    try:
+        outside = _NETWORK.stat().st_ino
+        if process:
+            network_namespace.join(process)
+        else:
+            network_namespace.enter()
+        try:
+            yield
+        finally:
+            process = twin.process()
+            moved = _NETWORK.stat().st_ino != outside
+            if starter and process and moved and (error := starter.start(twin.folder, process, twin.endpoints())):
+                click.echo(f"Warning: the twin cannot be reached from outside of its network: {error}", err=True)
+    finally:
+        if starter:
+            starter.cancel()
 
 
 def show(report: Report, drawing: Path, output: str) -> None:

@@ -128,6 +128,7 @@ def extra_variables(pod: model.Pod, variables: Variables, translator: Translator
     for group in logins.group_vars(str(state)).values():
         found |= group
     return found | {
+        "ansible_become": False,  # nothing needs root on this host, and sudo does not work in a user namespace
         "ansible_connection": "local",
         "ansible_python_interpreter": sys.executable,
         "vipu_python": sys.executable,
@@ -156,7 +157,7 @@ def _machines(pod: model.Pod, translator: Translator) -> str:
 
 def _pod(pod: model.Pod, translator: Translator) -> dict[str, Any]:
     """Return the content of pod.yml, in which all addresses are explicit."""
-    unchanged = {key for key in spec.INVENTORY_KEYS if not key.startswith("cache")}
+    unchanged = {"plugin", *(key for key in spec.INVENTORY_KEYS if not key.startswith("cache"))}
     content: dict[str, Any] = {}
     for key, value in read_yaml(pod.file).items():
         if key in LEFT_OUT or key == "cache" or (key.startswith("cache_") and key in spec.INVENTORY_KEYS):

@@ -16,6 +16,7 @@ from openipu.pod_files.rehearsal import inventory, playbook
 from openipu.pod_files.rehearsal.playbook import Phase, RehearsalError
 from openipu.pod_files.rehearsal.report import Report, changes
 from openipu.pod_files.rehearsal.translation import Translator, choose
+from openipu.process import network_namespace
 from openipu.process.background import Endpoint, ProcessError, check_free
 from openipu.shared.pod import model
 from openipu.shared.pod.load import load
@@ -41,8 +42,10 @@ def rehearse(pod: model.Pod, options: Options, progress: Callable[[str], None]) 
 
     A failure of the playbook is part of the report. The twin of the same POD that already runs in the state folder is
     used as it is, with its faults. A twin of anything else in the folder is kept, and the rehearsal is rejected.
+    Connections of programs that are not Python are counted in a network namespace that has loopback only.
     """
     begun = time.monotonic()
+    isolated, unroutable = network_namespace.has_loopback_only(), network_namespace.unroutable()
     twin = Twin(options.state)
     _check_folder(twin, pod)
     running = bool(twin.running())
@@ -77,6 +80,7 @@ def rehearse(pod: model.Pod, options: Options, progress: Callable[[str], None]) 
             variables=variables,
             defects=[each.message for each in twin.defects()],
             connections=violations.read_text().splitlines() if violations.exists() else [],
+            other_connections=network_namespace.unroutable() - unroutable if isolated else None,
             drawing=translator.original(drawing.read_text()) if drawing.exists() else None,
             seconds=time.monotonic() - begun,
             drawn_in=str(drawing),

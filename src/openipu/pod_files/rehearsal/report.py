@@ -20,6 +20,8 @@ from openipu.shared.pod.source import read_yaml
 DRAWING = "rehearsal-rack-report.html"  # file beside pod.yml that keeps the drawing
 _DRAWING = "openipu.pod.pod_report"  # action that writes a file of this rehearsal only
 _TEST = "openipu.pod.vipu_cluster_test"
+_ALL_COUNTED = "counted: all programs; their network had loopback only"
+_PYTHON_COUNTED = "counted: Python code, without gRPC and other programs, because the network was not isolated"
 _SHOWN_LINES = 12  # of a difference, in text
 
 
@@ -38,7 +40,11 @@ class Change:
 
 @dataclass(frozen=True)
 class Report:
-    """Results of a rehearsal. ``connections`` are the rejected connections that would have left loopback."""
+    """Results of a rehearsal.
+
+    ``connections`` are the rejected connections of Python code that would have left loopback. ``other_connections`` is
+    the number of those of gRPC and other programs; None if the network of the rehearsal was not isolated.
+    """
 
     pod: model.Pod
     translator: Translator
@@ -49,12 +55,21 @@ class Report:
     connections: Sequence[str]
     drawing: str | None
     seconds: float
+    other_connections: int | None = None
     drawn_in: str = ""  # path of the drawing of the run, which is removed with the twin
 
     @property
     def succeeded(self) -> bool:
         """True if both runs succeeded and nothing left loopback."""
-        return self.check.succeeded and self.site.succeeded and not self.connections
+        return self._runs_succeeded and not self._connection_count
+
+    @property
+    def _runs_succeeded(self) -> bool:
+        return self.check.succeeded and self.site.succeeded
+
+    @property
+    def _connection_count(self) -> int:
+        return len(self.connections) + (self.other_connections or 0)
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as plain data."""
@@ -75,6 +90,7 @@ class Report:
             "not_rehearsed": self.not_rehearsed(),
             "secrets": dict(self.variables.secrets),
             "connections_outside_loopback": list(self.connections),
+            "connections_of_other_programs": self.other_connections,
         }
 
     def failures(self) -> list[dict[str, Any]]:
@@ -166,7 +182,10 @@ class Report:
         return "\n".join(self._text())
 
     def _text(self) -> Iterator[str]:
-        verdict = "site.yml succeeds" if self.succeeded else "site.yml FAILS"
+        verdict = f"site.yml {'succeeds' if self._runs_succeeded else 'FAILS'}"
+        if self._runs_succeeded and not self.succeeded:
+            connections = files.count(self._connection_count, "connection")
+            verdict += f", but the rehearsal FAILS: {connections} outside loopback"
         yield f"Rehearsal of {self.pod.name} ({files.contents(self.pod)}): {verdict}{self._with_warnings()}."
         yield ""
         yield f"{'Phase':56} {'dry run':>12} {'run':>12}"
@@ -179,7 +198,7 @@ class Report:
         if warnings := self.warnings():
             yield "\nWarnings"
             yield from (f"  {each['phase']}, {each['host']}: {each['message']}" for each in warnings)
-        yield f"\nChanges on the real POD{'' if self.succeeded else ' until the failure'}"
+        yield f"\nChanges on the real POD{'' if self._runs_succeeded else ' until the failure'}"
         changes = self.changes()
         if not changes:
             yield "  none"
@@ -201,14 +220,17 @@ class Report:
         if parts := self.not_rehearsed():
             yield "\nNot rehearsed"
             yield from (f"  {part}" for part in parts)
-        count = len(self.connections)
-        yield f"\nConnections outside loopback: {count} (counted: Python code, without gRPC and other programs)."
+        others = self.other_connections
+        counted = _PYTHON_COUNTED if others is None else _ALL_COUNTED
+        yield f"\nConnections outside loopback: {self._connection_count} ({counted})."
         yield from (f"  {line}" for line in self.connections)
+        if others:
+            yield f"  rejected attempts of gRPC and of programs that are not Python: {others}"
         yield f"Duration: {self.seconds:.0f} s."
 
     def _with_warnings(self) -> str:
         number = len(self.warnings())
-        return f", with {_count(number, 'warning')}" if number else ""
+        return f", with {files.count(number, 'warning')}" if number else ""
 
     def _own(self, message: Any) -> str:
         text = message if isinstance(message, str) else json.dumps(message)
@@ -259,16 +281,12 @@ def _state(run: Run, name: str) -> str:
         return "FAILED"
     if found["changes"]:
         return changes(found["changes"])
-    return _count(found["warnings"], "warning") if found["warnings"] else "ok"
+    return files.count(found["warnings"], "warning") if found["warnings"] else "ok"
 
 
 def changes(number: int) -> str:
     """Return a number of changes as text."""
-    return _count(number, "change")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    return files.count(number, "change")
 
 
 def _as_lines(value: Any, own: Callable[[str], str]) -> list[str]:

@@ -32,7 +32,6 @@ def changed(pod, controller: str, **content):
         ("10.3.1.101", ("10.3.1.101",)),
         ("vipu.pod.example", ("vipu.pod.example",)),
         ("fd00::1", ("fd00::1",)),
-        ("10.3.1.101:8099", ("10.3.1.101:8099",)),  # accepted since one host was the only form
         ("[10.3.1.101]", ("10.3.1.101",)),
         ("[10.3.1.102, 10.3.1.101]", ("10.3.1.102", "10.3.1.101")),
         ("[10.3.1.101, 'fd00::2', vipu3]", ("10.3.1.101", "fd00::2", "vipu3")),
@@ -55,7 +54,7 @@ def test_a_host_without_a_value_is_that_of_the_server(pod):
     ("host", "line", "message"),
     [
         ("[]", 5, "controller: the list 'host' is empty: add at least one name or address, or omit 'host'"),
-        ("10.3.1.101,10.3.1.102", 5, "invalid host '10.3.1.101,10.3.1.102': write several hosts as a list"),
+        ("10.3.1.101,10.3.1.102", 5, "digit or ':'. Write several hosts as a list"),
         ("{first: 10.3.1.101}", 5, "controller: 'host' must be a single value or a list"),
         (
             "\n    - 10.3.1.101\n    - 10.3.1.101",
@@ -66,12 +65,20 @@ def test_a_host_without_a_value_is_that_of_the_server(pod):
         ("['fd00::1', 'fd00:0::1']", 5, "controller: host 'fd00:0::1' is listed twice"),
         ("\n    - 10.3.1.101\n    - 'a b'", 7, "controller: invalid host 'a b': use 1 to 128 letters"),
         ("[10.3.1.101, '']", 5, "controller: invalid host '': use 1 to 128 letters"),
-        ("[10.3.1.101, null]", 5, "controller: 'host' must be a list of names and addresses"),
-        ("[10.3.1.101, [10.3.1.102]]", 5, "controller: 'host' must be a list of names and addresses"),
-        ("[10.3.1.101, {host: 10.3.1.102}]", 5, "controller: 'host' must be a list of names and addresses"),
-        ("[vipu1, yes]", 5, "controller: 'host' must be a list of names and addresses"),
-        ("['vipu1,vipu2']", 5, "controller: invalid host 'vipu1,vipu2': write several hosts as a list"),
-        ("[vipu1, 'vipu2:8091']", 5, "controller: host 'vipu2:8091' has a port: set controller.port for all hosts"),
+        ("[10.3.1.101, null]", 5, "controller: 'host' must be a list of single values"),
+        ("[10.3.1.101, [10.3.1.102]]", 5, "controller: 'host' must be a list of single values"),
+        ("[10.3.1.101, {host: 10.3.1.102}]", 5, "controller: 'host' must be a list of single values"),
+        ("[vipu1, yes]", 5, "controller: 'host' contains a truth value of YAML: quote it"),
+        ("['vipu1,vipu2']", 5, "controller: invalid host 'vipu1,vipu2': use 1 to 128 letters"),
+        (
+            "[vipu1, 'vipu2:8091']",
+            5,
+            "controller: host 'vipu2:8091' has a port: remove it, and set controller.port for all hosts",
+        ),
+        ("10.3.1.101:8090", 5, "controller: host '10.3.1.101:8090' has a port: remove it, and set controller.port"),
+        ("'vipu1:'", 5, "controller: host 'vipu1:' has a port: remove it, and set controller.port"),
+        ("http://10.3.1.101", 5, "controller: host 'http://10.3.1.101' is not a name or address: write the host only"),
+        ("[a, 'http://b:1/x']", 5, "controller: host 'http://b:1/x' is not a name or address: write the host only"),
         ("yes", 5, "controller: 'host' is a truth value in YAML: quote it"),
     ],
 )
@@ -80,6 +87,21 @@ def test_invalid_hosts_are_rejected_with_their_line(pod, host, line, message):
         changed(pod, f"controller:\n  host: {host}")
     assert (caught.value.line, caught.value.file) == (line, str(pod.pod_yml))
     assert message in caught.value.message
+
+
+def test_one_run_shows_all_mistakes_of_the_controller(pod):
+    with pytest.raises(PodError) as caught:
+        changed(
+            pod,
+            "controller:\n  host: ['a:1', b, B]\n  port: 0",
+            rack_tail=", servers: [{name: s1}]",
+            tail="kubernetes: {}\n",
+        )
+    assert [(each.line, each.message.partition(": ")[2]) for each in caught.value.mistakes] == [
+        (5, "host 'a:1' has a port: remove it, and set controller.port for all hosts"),
+        (5, "host 'B' is listed twice: remove one of them"),
+        (6, "invalid port 0: use 1 to 65535"),
+    ]
 
 
 def test_hosts_and_a_server_are_mutually_exclusive(pod):

@@ -102,7 +102,7 @@ def test_constructed_groups_and_variables(pod):
 
 def test_errors_have_file_and_line(pod):
     path = pod.write(tail="partitions:\n  - {id: p, allocation: a, size: 3}\n")
-    assert f"{path}, line 10: unknown allocation 'a'" in rejection(path)
+    assert f"{path}, line 10: partition 'p': unknown allocation 'a'" in rejection(path)
     path.write_text("plugin: openipu.pod.pod\nname: x\n")
     assert f"{path}, line 1: pod 'x': missing required arguments: racks" in rejection(path)
 

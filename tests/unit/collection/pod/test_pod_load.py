@@ -153,6 +153,7 @@ def test_yaml_anchors_and_merge_keys(pod):
 def test_address_encodes_network_rack_and_unit(tmp_path_factory, rack, unit, second):
     folder = tmp_path_factory.mktemp("rule")
     (folder / "pod.yml").write_text(
+        "plugin: openipu.pod.pod\n"
         f"name: p\nnetworks: {{gw: {{subnet: 10.{second}.0.0/16}}, bmc: {{subnet: 172.16.0.0/16}},"
         f" data: {{subnet: 172.17.0.0/16}},"
         f" management: {{subnet: 172.18.0.0/16}}}}\ncontroller: {{host: c}}\nracks: [{{name: r, number: {rack}}}]\n"
@@ -197,3 +198,17 @@ def test_interfaces_are_found_by_name():
     assert machine.interface("gw").networks == (model.GW,)
     with pytest.raises(KeyError):
         machine.interface("eth0")
+
+
+def test_a_cable_moves_that_of_a_device_in_an_earlier_rack(pod):
+    path = pod.write(racks={1: [1], 2: [1]}, cluster=None)
+    text = path.read_text()
+    for number in (1, 2):
+        devices = f"switches: [{{name: tor{number}, kind: data}}, {{name: mgmt{number}, kind: management}}]"
+        text = text.replace(f"number: {number}}}", f"number: {number}, {devices}}}")
+    moved = "cables: [{device: m1.1, connector: rnic, switch: tor2, port: Ethernet20/1}]"
+    path.write_text(text.replace("number: 2,", f"number: 2, {moved},"))
+    found = [
+        (each.switch, each.port) for each in load(str(path)).cables if (each.device, each.connector) == ("m1.1", "rnic")
+    ]
+    assert found == [("tor2", "Ethernet20/1")]

@@ -99,7 +99,7 @@ def test_a_host_or_rack_of_another_pod_is_rejected(tmp_path):
     """Names with the separator: device 'b-c' of POD 'a' has the name of device 'c' of POD 'a-b'."""
     inventory = InventoryData()
     first = PodNames(inventory, "a", "/a/pod.yml", shared=True, sanitize=lambda name: name.replace("-", "_"))
-    for group in (first.pod_group, first.rack("b_c", ())):
+    for group in (first.pod_group, first.rack("b_c")):
         inventory.add_group(group)
     inventory.set_variable(first.owner, "pod_file", "/a/pod.yml")
     inventory.add_host(first.host("b-c"))
@@ -109,8 +109,8 @@ def test_a_host_or_rack_of_another_pod_is_rejected(tmp_path):
     with pytest.raises(AnsibleParserError, match="device 'c' of POD 'a-b': another POD has the host 'a-b-c'"):
         second.host("c")
     with pytest.raises(AnsibleParserError, match="rack 'c': the name 'a_b_c' is reserved"):
-        second.rack("c", ())
-    assert (second.host("d"), second.rack("d", ())) == ("a-b-d", "a_b_d")
+        second.rack("c")
+    assert (second.host("d"), second.rack("d")) == ("a-b-d", "a_b_d")
 
 
 PLAY = """

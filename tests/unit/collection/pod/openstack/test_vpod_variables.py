@@ -111,3 +111,36 @@ def test_ports_of_controller_vms(
     assert control.get("addresses") == (["10.4.0.10"] if addressed else None)
     kind = "control-instance" if instance else "controller"
     assert machines["security_groups"] == [f"test-{kind}-bmc", f"test-{kind}-gw"]
+
+
+PROJECT = {"project_id": "5f0b", "project_name": "research"}
+
+
+@pytest.mark.parametrize(
+    ("connection", "expected"),
+    [
+        ({"cloud": "admin"}, {"cloud": "admin", "auth": PROJECT}),
+        # Of both, Keystone uses the ID. A clouds.yaml with an ID would select the project of the provider.
+        (
+            {"auth": {"username": "a", "project_id": "0e1d"}, "region_name": "r"},
+            {"auth": {"username": "a", **PROJECT}, "region_name": "r"},
+        ),
+        # The modules reject credentials in both options.
+        ({"cloud": {"auth": {"username": "a"}}}, {"cloud": {"auth": {"username": "a", **PROJECT}}}),
+        (
+            {"cloud": {"verify": False}, "auth": {"username": "a"}},
+            {"cloud": {"verify": False}, "auth": {"username": "a", **PROJECT}},
+        ),
+    ],
+)
+def test_the_provider_logs_in_to_the_project_of_the_tenant(
+    pod: Path, connection: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    record = {"ids": {"projects": {"research": "5f0b"}}}
+    found = derive(pod, "s1", "vpod_tenant_options", vpod_openstack_connection=connection, vpod_record=record)
+    assert found == expected
+
+
+def test_credentials_of_the_tenant_are_unchanged(pod: Path) -> None:
+    settings = {"vpod_openstack_connection": {"cloud": "admin"}, "vpod_tenant_connection": {"cloud": "tenant"}}
+    assert derive(pod, "s1", "vpod_tenant_options", **settings) == {"cloud": "tenant"}

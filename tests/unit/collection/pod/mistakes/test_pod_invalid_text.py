@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodError, load
+from ansible_collections.openipu.pod.plugins.module_utils.pod.mistakes import Mistakes
+from ansible_collections.openipu.pod.plugins.module_utils.pod.source import read_yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -79,6 +82,74 @@ def test_unreadable_files_are_named(pod, tmp_path):
     path.write_text("")
     with pytest.raises(PodError, match="is not a mapping: start the file with"):
         load(str(path))
+
+
+@pytest.mark.parametrize("value", ["2026-13-45", "!vault text", "!!bool maybe", "!!timestamp x", "!!int +"])
+@pytest.mark.parametrize("form", ["%s", "[a, %s]"])
+def test_an_invalid_value_hides_no_other_mistake(pod, value, form):
+    path = pod.write(rack_tail=", pdus: [{nam: p}]", tail=f"name: {form % value}\n")
+    path.write_text(path.read_text().replace("name: test\n", "", 1))
+    with pytest.raises(PodError) as caught:
+        load(str(path))
+    pdu, invalid = caught.value.mistakes
+    assert (pdu.line, pdu.message.partition(":")[0]) == (5, "PDU")
+    assert (invalid.line, invalid.column) == (8, 7 if form == "%s" else 11)
+    assert invalid.message.startswith(f"invalid value '{value.rpartition(' ')[2]}': ")
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        ("!foo {a: 1}", "mapping"),
+        ("!foo [a]", "list"),
+        ("!foo {a: 2026-13-45}", "mapping"),
+        ("!!str [a]", "list"),
+        ("!!set {a}", "mapping"),
+        ("{<<: !foo {a: 1}}", "mapping"),
+        ("{<<: [!foo {a: 1}]}", "mapping"),
+    ],
+)
+def test_a_tag_of_a_mapping_or_list_is_rejected(pod, value, kind):
+    path = pod.write()
+    path.write_text(path.read_text() + f"\nzone: {value}\n")
+    mistakes = Mistakes()
+    read_yaml(str(path), mistakes)
+    with pytest.raises(PodError) as caught:
+        mistakes.check()
+    tagged = caught.value.mistakes[0]
+    tag = next(word for word in re.findall(r"!+\w+", value)).replace("!!", "tag:yaml.org,2002:")
+    assert tagged.message == f"invalid {kind}: could not determine a constructor for the tag '{tag}'. Remove the tag"
+    assert tagged.line == path.read_text().count("\n")
+    assert len(caught.value.mistakes) == 1 + ("2026-13-45" in value)
+
+
+def test_the_tag_of_an_aliased_list_is_one_mistake(pod):
+    path = pod.write(tail="users: &users !foo []\nallocations: *users\n")
+    with pytest.raises(PodError) as caught:
+        load(str(path))
+    assert len(caught.value.mistakes) == 1
+
+
+def test_tags_of_the_own_type_are_accepted(pod):
+    path = pod.write(tail="users: !!seq []\n")
+    expected = load(str(pod.write()))
+    path.write_text("!!map\n" + path.read_text())
+    assert load(str(path)).name == expected.name
+
+
+def test_the_tag_of_the_whole_file_is_rejected(pod):
+    path = pod.write()
+    path.write_text("!foo\n" + path.read_text())
+    with pytest.raises(PodError, match=r"line 1: invalid mapping: .* '!foo'. Remove the tag"):
+        load(str(path))
+
+
+def test_nothing_follows_from_an_invalid_value(pod):
+    path = pod.write()
+    path.write_text(path.read_text().replace("number: 1}", "number: 2026-13-45}"))
+    with pytest.raises(PodError) as caught:
+        load(str(path))
+    assert [each.message for each in caught.value.mistakes] == ["invalid value '2026-13-45': month must be in 1..12"]
 
 
 @settings(max_examples=150, deadline=None)

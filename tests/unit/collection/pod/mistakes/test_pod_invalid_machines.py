@@ -10,8 +10,9 @@ HEADER = "name,rack,unit,bmc_mac,gw_mac,rnic_mac,gw_address"
 
 
 def row(unit, name=None, rack="rack1", mac=None, address=""):
-    macs = ",".join(f"02:{network}:00:00:01:{unit:02x}" for network in ("01", "02"))
-    return f"{name or f'm{unit}'},{rack},{unit},{macs},{mac or f'02:05:00:00:01:{unit:02x}'},{address}"
+    number = unit + (32 if name == "x" else 0)  # the machine x has MACs of its own
+    macs = ",".join(f"02:{network}:00:00:01:{number:02x}" for network in ("01", "02"))
+    return f"{name or f'm{unit}'},{rack},{unit},{macs},{mac or f'02:05:00:00:01:{number:02x}'},{address}"
 
 
 ROWS = [
@@ -28,7 +29,7 @@ ROWS = [
         "is used by both rnic of 'm1'",
     ),
     ("the same name", [HEADER, row(1), row(2, name="m1")], 3, "name m1 is used by both"),
-    ("the same unit", [HEADER, row(1), row(1, name="x", mac="02:09:00:00:00:01")], 3, "unit 1 of rack 'rack1'"),
+    ("the same unit", [HEADER, row(1), row(1, name="x")], 3, "unit 1 of rack 'rack1'"),
     (
         "the same address",
         [HEADER, row(1), row(2, address="10.2.1.1")],
@@ -73,6 +74,12 @@ ROWS = [
         "unknown column 'bmc-mac': did you mean 'bmc_mac'?",
     ),
     ("a missing column", ["name,unit,bmc_mac,gw_mac", "m,1,a,b"], 1, "the header has no column 'rnic_mac': add it"),
+    (
+        "no header",
+        [row(1), row(2)],
+        1,
+        "the header line is missing: start the file with a line such as 'name,unit,bmc_mac,gw_mac,rnic_mac'",
+    ),
     ("a column twice", [HEADER + ",unit", row(1) + ",1"], 1, "the column 'unit' is used twice"),
     ("an open quote", [HEADER, '"m1,rack1'], 2, "is not CSV"),
     ("a comment and an empty line before", ["# racks", "", HEADER, row(1), "", row(1, name="x")], 6, "unit 1 of rack"),

@@ -9,7 +9,7 @@ import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.pod import spec
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodError, load
 from ansible_collections.openipu.pod.plugins.module_utils.pod.mapping_schema import MappingSchema
-from ansible_collections.openipu.pod.plugins.module_utils.pod.source import Block
+from ansible_collections.openipu.pod.plugins.module_utils.pod.source import Block, Items
 
 LINE = 7
 
@@ -47,6 +47,46 @@ def test_every_mistyped_key_suggests_the_right_one(label: str) -> None:
             if f"unknown key '{name}': did you mean '{key}'?" not in mistake.message or mistake.line != LINE:
                 missed.append((name, str(mistake)))
     assert missed == []
+
+
+@pytest.mark.parametrize("label", SCHEMAS)
+def test_every_mistyped_choice_suggests_the_right_one(label: str) -> None:
+    schema = SCHEMAS[label]
+    missed = []
+    for key, option in schema.declared.items():
+        for choice in option.get("choices", ()):
+            for given in (swapped(choice), choice.upper()):
+                value: str | Items = given
+                if option.get("type") == "list":
+                    value = Items()
+                    value.append(given)
+                    value.lines.append(LINE)
+                block = Block("pod.yml", 1)
+                block.put(key, value, LINE)
+                with pytest.raises(PodError) as caught:
+                    schema.check(block)
+                expected = f"unknown value of {key} '{given}': did you mean '{choice}'?"
+                found = [each for each in caught.value.mistakes if expected in each.message and each.line == LINE]
+                missed += [] if found else [(given, str(caught.value))]
+    assert missed == []
+
+
+def test_each_unknown_item_of_a_list_has_its_place(pod) -> None:
+    path = pod.write(tail="deploy:\n  controllers:\n    - comon\n    - common\n    - monitorin\n    - chrony\n")
+    with pytest.raises(PodError) as caught:
+        load(str(path))
+    first, second, third = caught.value.mistakes
+    assert [(each.line, each.column) for each in (first, second, third)] == [(11, 7), (13, 7), (14, 7)]
+    assert first.message == "deploy: unknown value of controllers 'comon': did you mean 'common'?"
+    assert second.message.endswith("'monitorin': did you mean 'monitoring'?")
+    assert third.message.startswith(
+        "deploy: unknown value of controllers 'chrony': known are common, management_server"
+    )
+
+
+def test_the_values_of_a_missing_key_are_listed(pod) -> None:
+    with pytest.raises(PodError, match=r"missing required arguments: kind \(add 'kind: data' or 'kind: management'\)"):
+        load(str(pod.write(rack_tail=", switches: [{name: tor}]")))
 
 
 def test_the_schemas_of_all_levels_are_checked() -> None:

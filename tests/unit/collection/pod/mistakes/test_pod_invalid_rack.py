@@ -12,8 +12,8 @@ NETWORKS = [
     ("networks: {gw: {subnet: 10.2.0.0}}", "use the form 10.1.0.0/16"),
     ("networks: {gw: {subnet: 10.2.0.0/33}}", "use the form 10.1.0.0/16"),
     ("networks: {gw: {subnet: 10.2.1.0/16}}", "has host bits set: did you mean 10.2.0.0/16?"),
-    ("networks: {gw: {subnet: 10.2.0.0/30}}", "has no address number"),
-    ("networks: {gw: {subnet: 10.1.0.0/16}}", "is used by both"),
+    ("networks: {gw: {subnet: 10.2.0.0/30}}", "it lacks 2 addresses, such as number 3 for gw of 'm1.3'"),
+    ("networks: {gw: {subnet: 10.1.0.0/16}}", "networks 'bmc' and 'gw' share addresses of subnet 10.1.0.0/16"),
     ("networks: {gw: {sub: 1}}", "unknown key 'sub'"),
     ("networks: gw", "'networks' must be a mapping"),
 ]
@@ -36,7 +36,27 @@ CLUSTERS = [
     ),
     ("from the top", {1: range(1, 5)}, "machines: [m1.2, m1.1]", "list machines from the lowest unit up"),
     ("one twice", {1: range(1, 5)}, "machines: [m1.1, m1.1]", "machine m1.1 is used by both"),
-    ("over two racks", {1: [1], 2: [1]}, "racks: [rack1, rack2]", "IPU-Links do not leave a rack: set num_ilds"),
+    (
+        "over two racks",
+        {1: [1, 2], 2: [1, 2]},
+        "racks: [rack1, rack2]",
+        "cluster 'cl': the IPU-Link domain has 4 machines, but IPU-Links do not leave a rack, and the cluster has "
+        "2 in rack 'rack1', 2 in rack 'rack2': set num_ilds to 2",
+    ),
+    (
+        "racks of different sizes",
+        {1: range(1, 17), 2: range(1, 9)},
+        "racks: [rack1, rack2], num_ilds: 2",
+        "cluster 'cl': the 2 IPU-Link domains have 12 machines each, but IPU-Links do not leave a rack, and the "
+        "cluster has 16 in rack 'rack1', 8 in rack 'rack2': use racks with the same number of machines, or one "
+        "cluster for each rack",
+    ),
+    (
+        "an odd number of machines in two racks",
+        {1: range(1, 3), 2: [1]},
+        "racks: [rack1, rack2], num_ilds: 2",
+        "2 IPU-Link domains: use racks with the same number of machines, or one cluster for each rack",
+    ),
     (
         "an uneven domain",
         {1: range(1, 5)},
@@ -49,7 +69,7 @@ CLUSTERS = [
         "an unknown topology",
         {1: [1]},
         "racks: [rack1], topology: ring",
-        "value of topology must be one of: mesh, torus",
+        "unknown value of topology 'ring': known are mesh, torus",
     ),
     ("no machines", {1: [1]}, "machines: []", "cluster 'cl' has no machines"),
 ]
@@ -87,6 +107,21 @@ CABLES = [
         "{device: m1.1, connector: rnic, switch: m1.2, port: Ethernet1/1}",
         "'m1.2' is not a switch",
     ),
+    (
+        "a management connector in a data switch",
+        "{device: m1.1, connector: mgmt, switch: tor, port: Ethernet1/1}",
+        "mgmt of 'm1.1' has VLAN 13 of a management network, and 'tor' is a data switch: name a management switch",
+    ),
+    (
+        "a data connector in a management switch",
+        "{device: m1.1, connector: rnic, switch: mgmt, port: Ethernet30}",
+        "rnic of 'm1.1' has VLAN 11 of a data network, and 'mgmt' is a management switch: name a data switch",
+    ),
+    (
+        "a data VLAN on a management switch",
+        "{device: m1.1, connector: mgmt, switch: mgmt, port: Ethernet30, vlans: [13, 11]}",
+        "mgmt of 'm1.1' has VLAN 11 of a data network, and 'mgmt' is a management switch: correct 'vlans'",
+    ),
 ]
 
 
@@ -110,12 +145,6 @@ def test_a_cable_may_move_to_a_free_port(pod):
         "Ethernet11/1",
         "Ethernet12/1",
     ]
-
-
-def test_a_small_subnet_holds_one_rack(pod):
-    networks = "networks: {gw: {subnet: 10.2.1.0/24}}"
-    with pytest.raises(PodError, match=r"address 10\.2\.1\.1 is used by both"):
-        pod.load(racks={1: [1], 2: [1]}, cluster=None, networks=networks)
 
 
 def test_racks_and_the_controller_are_checked(pod):

@@ -6,33 +6,23 @@ from __future__ import annotations
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodError
 from ansible_collections.openipu.pod.plugins.module_utils.pod.openstack_networks import (
-    network_config,
     networks,
     tenants,
 )
 from ansible_collections.openipu.pod.plugins.module_utils.pod.switch_config import switch_config
 
-FACTORY = (
-    "networks: {bmc: {subnet: 10.1.1.0/24}, gw: {subnet: 10.1.2.0/24}, "
-    "management: {subnet: 10.1.3.0/24}, data: {subnet: 10.1.5.0/24}}"
+from tests.unit.collection.pod.openstack.network_settings import (
+    FACTORY,
+    HALVES,
+    SERVERS,
+    TWO,
+    config,
+    named,
+    routed,
+    rules,
 )
-SERVERS = (
-    ", servers: [{name: s1, addresses: {idrac: 10.1.3.201}}], switches: [{name: tor, kind: data}, "
-    "{name: mgmt, kind: management}]"
-)
 
-
-def config(pod, openstack="{}", **content):
-    loaded = pod.load(**{"networks": FACTORY, "rack_tail": SERVERS, **content, "tail": _tail(openstack, content)})
-    return network_config(loaded, loaded.cloud)
-
-
-def _tail(openstack, content):
-    return f"openstack: {openstack}\n" + content.pop("tail", "")
-
-
-def named(items):
-    return {item["name"]: item for item in items}
+FLAT = "control_network: management, "
 
 
 def test_no_configuration_without_the_openstack_key(pod):
@@ -124,9 +114,6 @@ def test_pools_of_a_plan_for_many_racks_are_in_the_last_block(pod):
     assert subnets["test-data"]["gateway"] == "10.5.255.254"
 
 
-FLAT = "control_network: management, "
-
-
 def test_the_router_connects_the_control_network_and_the_external_network(pod):
     options = "{external_network: outside, networks: {management: {gateway: 10.1.3.1}}}"
     assert config(pod, options)["routers"] == [
@@ -166,10 +153,6 @@ def test_tenants_see_data_storage_and_one_control_network_and_nothing_else(pod, 
     ]
 
 
-TWO = "{external_network: outside, tenants: [{project: alpha}, {project: beta, vlan: 21, allocation: b}]}"
-HALVES = "allocations: [{id: a, cluster: cl, machines: [m1.1, m1.2]}, {id: b, cluster: cl, machines: [m1.3, m1.4]}]"
-
-
 def test_a_second_tenant_has_a_data_network_and_a_router_of_its_own(pod):
     found = config(pod, TWO, tail=HALVES)
     assert named(found["networks"])["test-data-beta"]["vlan"] == 21
@@ -190,10 +173,6 @@ def test_a_second_tenant_has_a_data_network_and_a_router_of_its_own(pod):
         "test-data-beta": ["test-data-beta"],
         "test-management": ["test-management"],
     }
-
-
-def routed(found):
-    return {router["name"]: [item["subnet"] for item in router["interfaces"]] for router in found["routers"]}
 
 
 def test_management_has_no_router_when_the_site_has_one(pod):
@@ -238,91 +217,6 @@ def test_switches_follow_the_tenants(pod):
     ports = named(found["interfaces"])
     assert [ports[f"Ethernet{8 + unit}/1"]["access_vlan"] for unit in (1, 2, 3, 4)] == [11, 11, 21, 21]
     assert ports["Port-Channel1"]["trunk_vlans"] == [11, 12, 21]
-
-
-def rules(found, group):
-    keys = ("direction", "protocol", "port", "remote", "remote_group")
-    return [tuple(rule.get(key) for key in keys) for rule in named(found["security_groups"])[f"test-{group}"]["rules"]]
-
-
-def test_rules_of_the_controller(pod):
-    found = config(pod, "{dns_servers: [10.1.2.101], management_servers: [192.0.2.7]}")
-    dns = [("egress", protocol, 53, "10.1.2.101/32", None) for protocol in ("udp", "tcp")]
-    assert rules(found, "controller-bmc") == [
-        ("egress", "icmp", None, "10.1.1.0/24", None),
-        ("egress", "tcp", 22, "10.1.1.0/24", None),
-        ("egress", "tcp", 443, "10.1.1.0/24", None),
-        ("egress", "udp", 623, "10.1.1.0/24", None),
-        ("ingress", "udp", 514, "10.1.1.0/24", None),
-        ("ingress", "tcp", 514, "10.1.1.0/24", None),
-        *dns,
-    ]
-    assert rules(found, "controller-gw") == [
-        ("egress", "icmp", None, "10.1.2.0/24", None),
-        ("egress", "tcp", 22, "10.1.2.0/24", None),
-        ("egress", "tcp", 2112, "10.1.2.0/24", None),
-        ("egress", "tcp", 8080, "10.1.2.0/24", None),
-        ("ingress", "udp", 514, "10.1.2.0/24", None),
-        ("ingress", "tcp", 514, "10.1.2.0/24", None),
-        *(("ingress", "tcp", port, "192.0.2.7/32", None) for port in (22, 9100, 3000, 9090)),
-        *dns,
-    ]
-    assert rules(found, "controller-management")[2:] == [
-        ("ingress", "tcp", 22, None, None),
-        ("ingress", "tcp", 8090, None, "test-poplar-management"),
-        *(("ingress", "tcp", port, "192.0.2.7/32", None) for port in (9100, 3000, 9090)),
-        ("ingress", "tcp", 9090, None, "test-poplar-management"),
-    ]
-
-
-def test_rules_of_a_control_instance(pod):
-    controllers = SERVERS.replace("{name: s1,", "{name: s1, roles: [controller],")
-    found = config(pod, "{dns_servers: [10.1.2.101], management_servers: [192.0.2.7]}", rack_tail=controllers)
-    dns = [("egress", protocol, 53, "10.1.2.101/32", None) for protocol in ("udp", "tcp")]
-    logs = [[("ingress", protocol, 514, f"10.1.{net}.0/24", None) for protocol in ("udp", "tcp")] for net in (1, 2)]
-    assert rules(found, "control-instance-bmc") == [*logs[0], *dns]
-    assert rules(found, "control-instance-gw") == [
-        *logs[1],
-        *(("ingress", "tcp", port, "192.0.2.7/32", None) for port in (22, 9100, 3000, 9090)),
-        *dns,
-        ("egress", "tcp", 2112, "10.1.2.0/24", None),
-        ("egress", "tcp", 8090, "10.1.2.101/32", None),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("controller", "addresses"),
-    [
-        ("{server: s1}", ["10.1.2.101"]),  # in the management network, which VMs do not reach
-        ("{host: 10.1.2.9}", ["10.1.2.9", "10.1.2.101"]),  # a virtual address
-        ("{host: 10.1.2.101}", ["10.1.2.101"]),
-        ("{host: 192.0.2.9}", ["10.1.2.101"]),
-        ("{host: vipu.example}", ["10.1.2.101"]),
-    ],
-)
-def test_vms_reach_the_controller_in_the_network_of_the_gateways(pod, controller, addresses):
-    servers = SERVERS.replace("{name: s1,", "{name: s1, roles: [controller],")
-    found = config(pod, tail=f"controller: {controller}\n", drop="controller:", rack_tail=servers)
-    for group in ("controller-gw", "control-instance-gw"):
-        allowed = [rule[3] for rule in rules(found, group) if rule[2] == 8090]
-        assert allowed == [f"{address}/32" for address in addresses]
-
-
-def test_tenants_of_one_management_network_do_not_read_metrics_of_each_other(pod):
-    found = config(pod, "{control_network: management}")
-    assert [rule for rule in rules(found, "controller-management") if rule[2] == 9090] == []
-
-
-def test_rules_of_poplar_vms(pod):
-    found = config(pod, "{nfs_servers: [192.0.2.9]}")
-    assert rules(found, "poplar-management")[2:] == [
-        ("ingress", "tcp", 22, None, None),
-        ("ingress", "tcp", 9100, None, "test-controller-management"),
-    ]
-    assert rules(found, "poplar-storage") == [
-        ("egress", "tcp", 2049, "192.0.2.9/32", None),
-        ("egress", "tcp", 111, "192.0.2.9/32", None),
-    ]
 
 
 def test_the_pod_names_default_servers(pod):
@@ -395,7 +289,7 @@ def test_an_address_scope_for_all_subnets(pod):
             "subnet 10.1.5.128/25 of the control networks and 10.1.5.0/24 of network 'data' overlap",
         ),
         ("{control_subnet: ten}", "invalid subnet 'ten' of the control networks: use the form 10.1.6.0/24"),
-        ("{control_network: flat}", "tenant, management"),
+        ("{control_network: flat}", "unknown value of control_network 'flat': known are management, tenant"),
         ("{tenants: [{project: a, vlan: 21, allocation: size}]}", "unknown allocation 'size': did you mean 'sized'?"),
     ],
 )

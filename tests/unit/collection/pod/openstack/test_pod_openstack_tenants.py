@@ -7,7 +7,7 @@ import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodError
 from ansible_collections.openipu.pod.plugins.module_utils.pod.switch_config import switch_config
 
-from tests.unit.collection.pod.test_pod_openstack_networks import FACTORY, HALVES, SERVERS, config, named, routed, rules
+from tests.unit.collection.pod.openstack.network_settings import FACTORY, HALVES, SERVERS, config, named, routed, rules
 
 STORAGE = "storage: {vlan: 22, subnet: 10.1.7.0/24, nfs_servers: [10.1.7.9]}"
 THREE = (

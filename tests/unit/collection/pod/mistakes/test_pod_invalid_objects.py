@@ -81,7 +81,7 @@ TAILS = [
         "an unknown role for hosts",
         "deploy:\n  controllers: [vipu_sever]\n",
         10,
-        "Got no match for: vipu_sever",
+        "unknown value of controllers 'vipu_sever': did you mean 'vipu_server'?",
     ),
     ("a group without roles", "deploy:\n  switches: [common]\n", 10, "unknown key 'switches'"),
     (
@@ -130,7 +130,7 @@ TAILS = [
         "an unknown routing",
         ALLOCATIONS + "partitions:\n  - {id: p, allocation: a, size: 1, routing: x}\n",
         12,
-        "value of routing must be one of",
+        "unknown value of routing",
     ),
     (
         "GCDs that do not divide",
@@ -153,7 +153,7 @@ TAILS = [
     ("text instead of a list", "allocations: a\n", 9, "'allocations' must be a list"),
     ("an item that is not a mapping", "allocations: [a]\n", 9, "'allocations' must be a list of mappings"),
     ("invalid YAML", "allocations: [\n", 10, "is not YAML"),
-    ("an unknown tag", "users: !vault x\n", 9, "is not YAML"),
+    ("an unknown tag", "users: !vault x\n", 9, "tag '!vault'. Remove the tag"),
 ]
 
 

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Numbers out of range, and numbers that YAML reads as octal."""
+
+from __future__ import annotations
+
+import pytest
+from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodError, load
+
+SWITCHES = (
+    ", switches: [{name: tor, kind: data, uplinks: [Ethernet1/1], uplink_channel: %s}, {name: m, kind: management}]"
+)
+
+
+@pytest.mark.parametrize("channel", [1, 2000])
+def test_port_channels_of_eos_are_valid(pod, channel):
+    [rack] = load(str(pod.write(rack_tail=SWITCHES % channel))).racks
+    assert rack.switches[0].uplink_channel == channel
+
+
+@pytest.mark.parametrize("channel", [0, 2001, 9999999])
+def test_other_port_channels_are_rejected(pod, channel):
+    path = pod.write(rack_tail=SWITCHES % channel)
+    with pytest.raises(PodError) as caught:
+        load(str(path))
+    [mistake] = caught.value.mistakes
+    assert "uplink_channel" in path.read_text().splitlines()[mistake.line - 1]
+    assert mistake.message == f"switch 'tor': invalid uplink_channel {channel}: use 1 to 2000"
+
+
+@pytest.mark.parametrize(
+    ("text", "octal", "decimal"), [("0143", 99, 143), ("00", 0, 0), ("-017", -15, -17), ("01_43", 99, 143)]
+)
+def test_numbers_with_a_leading_zero_are_rejected(pod, text, octal, decimal):
+    path = pod.write(networks=f"networks: {{gw: {{vlan: {text}}}}}")
+    with pytest.raises(PodError) as caught:
+        load(str(path))
+    [mistake] = caught.value.mistakes
+    assert path.read_text().splitlines()[mistake.line - 1].startswith("networks:")
+    assert mistake.message == (
+        f"invalid value '{text}': YAML reads a number with a leading zero as octal, here {octal}."
+        f" Write {decimal}, or quote a text"
+    )
+
+
+@pytest.mark.parametrize("text", ["143", "'0143'"])
+def test_decimal_numbers_and_quoted_texts_are_valid(pod, text):
+    assert load(str(pod.write(networks=f"networks: {{gw: {{vlan: {text}}}}}"))).networks["gw"].vlan == 143
