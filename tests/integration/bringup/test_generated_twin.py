@@ -59,6 +59,14 @@ def test_an_invalid_fault_is_reported_with_its_line_and_starts_nothing(generated
     assert generated.processes() == []
 
 
+def test_the_controller_ignores_the_options_of_another_one_in_the_environment(generated, monkeypatch):
+    monkeypatch.setenv("VIPU_SERVER_STORE", "etcd://127.0.0.1:1")
+    monkeypatch.setenv("VIPU_SERVER_SECURE", "true")
+    options = ("--machines", "1", "--offset", str(generated.octet))
+    started = run(BIN / "twin", "up", "--state-dir", generated.state, *options)
+    assert f"controller {generated.controller}:8090." in started.stdout
+
+
 def failed_tests(generated: OwnTwin, cluster: str) -> set[str]:
     """Return the names of the failed tests of a cluster."""
     done = run(

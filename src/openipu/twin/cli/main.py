@@ -14,12 +14,13 @@ from typing import Any
 
 import click
 
+from openipu.process import network_namespace
 from openipu.process.failures import Program, ProgramError, program_error
 from openipu.shared.pod.model import MACHINES_PER_RACK
 from openipu.shared.vipu.client import VipuError
 from openipu.shared.vipu.ports import AGENT_PORT, CONTROLLER_PORT
 from openipu.twin.cli import arrival, next_steps, summary
-from openipu.twin.launch import hints
+from openipu.twin.launch import hints, relay
 from openipu.twin.launch.errors import TwinError
 from openipu.twin.launch.generate import PodSize
 from openipu.twin.launch.launcher import Twin
@@ -123,6 +124,8 @@ def up(
     generated = {name: value for name, value in size.items() if value is not None}
     if inventory and generated:
         raise click.UsageError(f"--inventory already defines the POD: omit --{', --'.join(generated)}.")
+    if outside := relay.service(twin.folder).running():
+        network_namespace.join(outside.pid)
     twin.options = Options(snmp_community, discovery)
     lines = fault_script.read(faults) if faults else []
     if generated:

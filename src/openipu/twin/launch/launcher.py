@@ -31,7 +31,7 @@ from openipu.shared.vipu.client import Client, Connection, VipuError
 from openipu.shared.vipu.contract import virmgrpc
 from openipu.twin.cables.wiring import Defect
 from openipu.twin.devices.logins import DEVICES
-from openipu.twin.launch import hints, ipuof_files, rack_config
+from openipu.twin.launch import hints, ipuof_files, rack_config, relay
 from openipu.twin.launch.errors import RejectedError, TwinError
 from openipu.twin.launch.generate import PodWriter
 from openipu.twin.launch.loopback import read_pod
@@ -41,6 +41,7 @@ from openipu.vipu.metrics import address as metrics
 from openipu.vipu.storage.interface import StoreError
 
 _READY_SECONDS, _READY_SECONDS_PER_MACHINE = 30.0, 0.25  # until a process responds
+_CONTROL_SECONDS = 30.0  # for a call of the rack, which is slow on a busy computer
 _SOCKET_PATH_LIMIT = 107  # bytes that the kernel takes for the path of a socket file
 
 _REJECTIONS = (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.FAILED_PRECONDITION)
@@ -90,7 +91,9 @@ class Twin:
         return self._service("the V-IPU controller", "controller", command)
 
     def _service(self, title: str, name: str, command: list[str]) -> Service:
-        return Service(title, self.folder / f"{name}.pid", self.folder / f"{name}.log", command)
+        # Options of another controller, such as VIPU_SERVER_STORE, may be set in the shell of the user.
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("VIPU_SERVER_")}
+        return Service(title, self.folder / f"{name}.pid", self.folder / f"{name}.log", command, environment)
 
     # Up and down
 
@@ -173,12 +176,12 @@ class Twin:
         try:
             if agents in missing:
                 report(f"Starting {contents} …")
-                self._launch(agents, self._rack_responds, seconds, started)
+                self._launch(agents, self._rack_responds, seconds, started, report)
             self._apply_faults(faults)
             if controller in missing:
                 self._initialise()
                 report(f"Starting the V-IPU controller, {address} …")
-                self._launch(controller, self._controller_responds, seconds, started)
+                self._launch(controller, self._controller_responds, seconds, started, report)
         except BaseException:
             # Stop only the processes that this call started.
             for service in reversed(started):
@@ -212,10 +215,12 @@ class Twin:
             raise TwinError(f"Cannot create the database {self.database}: {error}") from None
 
     @staticmethod
-    def _launch(service: Service, ready: Callable[[], bool], seconds: float, started: list[Service]) -> None:
+    def _launch(
+        service: Service, ready: Callable[[], bool], seconds: float, started: list[Service], report: Report
+    ) -> None:
         started.append(service)
         service.start()
-        service.wait_ready(ready, seconds)
+        service.wait_ready(ready, seconds, report)
 
     def down(self, keep_data: bool, report: Report) -> None:
         """Stop the twin and remove its state folder; ``keep_data`` keeps its data and identity. Raises TwinError."""
@@ -224,7 +229,7 @@ class Twin:
             return
         try:
             with self._lock():
-                for service in (self._controller(), self._agents()):
+                for service in (relay.service(self.folder), self._controller(), self._agents()):
                     if service.running():
                         report(f"Stopping {service.title} …")
                     service.stop()
@@ -241,7 +246,8 @@ class Twin:
     def _remove(self, keep_data: bool) -> list[str]:
         """Remove the twin's own files; return the names of the remaining files in the folder."""
         own = [self.socket, self._rack]
-        own += [path for service in (self._agents(), self._controller()) for path in (service.pid_file, service.log)]
+        services = self._agents(), self._controller(), relay.service(self.folder)
+        own += [path for service in services for path in (service.pid_file, service.log)]
         for path in own:
             path.unlink(missing_ok=True)
         if not keep_data:
@@ -277,6 +283,20 @@ class Twin:
     def running(self) -> list[str]:
         """Return the titles of its running processes, for messages."""
         return [service.title for service in (self._agents(), self._controller()) if service.running()]
+
+    def process(self) -> int | None:
+        """Return one of its running processes; None if there is none."""
+        found = [service.running() for service in (self._agents(), self._controller())]
+        return next((process.pid for process in found if process), None)
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return all endpoints of its processes; empty without a twin."""
+        identity = self.identity()
+        if identity is None:
+            return []
+        ports = (identity.controller_port, metrics.PORT)
+        controller = [Endpoint(identity.controller_host, port) for port in ports]
+        return [*controller, *rack_config.endpoints(read_pod(Path(identity.inventory)))]
 
     def _running(self, service: Service) -> Identity:
         """Return the POD of the twin. Raises TwinError unless this service of it runs."""
@@ -336,8 +356,12 @@ class Twin:
         self._running(self._agents())
         with grpc.insecure_channel(f"unix:{self.socket}") as channel:
             try:
-                return getattr(twin.stub(channel, "TwinService"), method)(request, timeout=10)
+                return getattr(twin.stub(channel, "TwinService"), method)(request, timeout=_CONTROL_SECONDS)
             except grpc.RpcError as error:
+                if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
+                    reason = f"the rack's agents did not respond within {_CONTROL_SECONDS:g} s"
+                    message = f"Cannot use the twin in {self.folder}: {reason}. See {self._agents().log}."
+                    raise TwinError(message) from None
                 kind = RejectedError if error.code() in _REJECTIONS else TwinError
                 raise kind(error.details() or f"The rack process returned {error.code().name}.") from None
 

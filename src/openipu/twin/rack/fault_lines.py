@@ -76,8 +76,8 @@ _ONE_PORT = ("unplug", "plug")  # verbs that accept a whole cable
 
 
 def _suggestion(word: str) -> str:
-    """Return the remedy for an unknown verb: the most similar one, or all of them."""
-    similar = difflib.get_close_matches(word, VERBS, 1)
+    """Return the remedy for an unknown verb: the most similar one, in any case, or all of them."""
+    similar = difflib.get_close_matches(word.lower(), VERBS, 1)
     return f"Did you mean {similar[0]!r}?" if similar else f"Choose from {', '.join(VERBS)}."
 
 

@@ -17,6 +17,7 @@ from openipu.twin.cli.main import main
 from openipu.twin.launch.generate import PodSize
 from openipu.twin.launch.hints import REHEARSAL_VARIABLES, playbook, program
 from openipu.twin.rack import fault_script
+from openipu.twin.rack.fault_lines import VERBS
 from tests import ROOT
 
 
@@ -124,9 +125,12 @@ def test_messages_contain_the_path_of_a_program(monkeypatch):
             ("unplug", "ag01:5", "ag01:6"),
             "Cannot apply 'unplug ag01:5 ag01:6': its arguments do not fit. Write unplug PORT.",
         ),
+        (("unplg", "ag01:5"), "Cannot apply fault 'unplg': it is unknown. Did you mean 'unplug'?"),
+        (("UNPLUG", "ag01:5"), "Cannot apply fault 'UNPLUG': it is unknown. Did you mean 'unplug'?"),
+        (("burn", "ag01"), f"Cannot apply fault 'burn': it is unknown. Choose from {', '.join(VERBS)}."),
     ],
 )
-def test_a_fault_with_a_wrong_number_of_arguments(tmp_path, words, message):
+def test_an_invalid_fault_has_a_remedy(tmp_path, words, message):
     done = twin("fault", *words, "--state-dir", tmp_path)
     assert (done.exit_code, done.output.strip()) == (1, f"Error OPU801: {message}")
 

@@ -54,8 +54,7 @@ class Traps:
                 self._send_datagram(self._message(alarm, receiver.community), (receiver.address, self._port))
 
     def _message(self, alarm: Alarm, community: str) -> bytes:
-        pdu = v1.TrapPDU()
-        v1.apiTrapPDU.set_defaults(pdu)
+        pdu = v1.TrapPDU()  # without set_defaults, which resolves the name of this host
         v1.apiTrapPDU.set_enterprise(pdu, APC)
         v1.apiTrapPDU.set_agent_address(pdu, self._agent)
         v1.apiTrapPDU.set_generic_trap(pdu, _ENTERPRISE_SPECIFIC)
