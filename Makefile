@@ -8,7 +8,7 @@ export ANSIBLE_CONFIG := $(CURDIR)/ansible.cfg
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv bring-up twin-up twin-down test test-all test-newcomer static test-core coverage mutation test-playbooks test-docs test-rehearsal test-oldest lint types sanity unit integration attack ansible-lint docs pictures dashboards test-browser test-peers test-events test-ha test-awx ee test-ee openstack-up openstack-down test-openstack test-dashboard kube-up kube-down test-kubernetes test-pods soak-kubernetes bench-kubernetes operator-package test-roles test-poplar-server test-control-instance test-bare-hosts bench bench-ha bench-openstack soak soak-ha proto format lock build clean
+.PHONY: help venv bring-up twin-up twin-down test test-all test-newcomer static test-core coverage mutation test-playbooks test-docs test-rehearsal test-oldest lint types sanity unit integration attack ansible-lint docs pictures dashboards test-browser test-site test-peers test-events test-ha test-awx ee test-ee openstack-up openstack-down test-openstack test-dashboard kube-up kube-down test-kubernetes test-pods soak-kubernetes bench-kubernetes operator-package test-roles test-poplar-server test-control-instance test-bare-hosts bench bench-ha bench-openstack soak soak-ha proto format lock build clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
@@ -108,6 +108,11 @@ test-browser: venv $(BROWSER)/.ready ## tests of the rack report in a browser (n
 	@$(NEEDS_CHROMIUM)
 	pytest tests/browser -n 0
 
+test-site: venv $(BROWSER)/.ready ## tests of the documentation site in a browser (needs chromium)
+	@$(NEEDS_CHROMIUM)
+	@python -m tools.documentation
+	pytest tests/site -n 0
+
 PEERS := .cache/peers
 $(PEERS)/.ready: requirements/peers.txt | .venv/.ready
 	rm -rf $(PEERS)
@@ -142,7 +147,7 @@ test-events: venv ## rules of Event-Driven Ansible with ansible-rulebook and a t
 	@python -m tests.events.environment requirements/rulebook.txt
 	pytest tests/events -n 0
 
-test-ha: venv ## controllers on three etcd nodes: store, takeover, random faults under load (needs root, etcd-server and strace)
+test-ha: venv ## controllers on three etcd nodes: store, takeover, random faults under load (needs root, etcd-server, haproxy and strace)
 	pytest tests/ha -n 0
 
 OPENSTACK := .cache/openstack/venv
@@ -251,7 +256,7 @@ test-roles: venv ## scenarios of the roles on systemd hosts, all or ROLE=… (ne
 test-poplar-server: ## the scenario of the role poplar_server in an emulated guest (needs root; installs as test-roles)
 	@$(MAKE) --no-print-directory test-roles ROLE=poplar_server ROLE_TESTS=tests/roles/test_scenarios.py
 
-test-control-instance: venv ## the control instance of a vPOD: its endpoint, and its VM with cloud-init in QEMU (needs root; installs them)
+test-control-instance: venv ## the VMs of a vPOD with cloud-init in QEMU: the control instance, and the Poplar VM with its share (needs root; installs them)
 	@python -m tools.guest install --cloud
 	pytest tests/control_instance -n 0
 

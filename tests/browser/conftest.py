@@ -12,5 +12,5 @@ from tests import ROOT
 PACKAGES = ROOT / ".cache/browser"
 
 if not (PACKAGES / "playwright").is_dir():
-    raise pytest.UsageError("Cannot test the rack report: playwright is not installed. Run: make test-browser")
+    raise pytest.UsageError("Cannot test in a browser: playwright is not installed. Run: make test-browser")
 sys.path.insert(0, str(PACKAGES))

@@ -32,6 +32,25 @@ DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 HOSTILE = "<script>document.title='changed'</script>\"'><img src=x onerror=\"document.title='changed'\">"
 
 
+# Names the texts of the drawings through whose letters a line passes, with the class of the line.
+CROSSED = """() => [...document.querySelectorAll('details.rack svg')].flatMap(drawing => {
+    const texts = [...drawing.querySelectorAll('text')].map(text => [text.textContent, text.getBoundingClientRect()]);
+    const found = new Set();
+    for (const line of drawing.querySelectorAll('path')) {
+        const style = getComputedStyle(line), place = line.getScreenCTM();
+        const invisible = ['none', 'rgba(0, 0, 0, 0)'].includes(style.stroke) || style.strokeOpacity === '0';
+        if (!place || invisible) continue;
+        for (let along = 0; along <= line.getTotalLength(); along += 1) {
+            const {x, y} = line.getPointAtLength(along).matrixTransform(place);
+            for (const [text, box] of texts)
+                if (x > box.left + 1 && x < box.right - 1 && y > box.top + 2 && y < box.bottom - 2)
+                    found.add(`${text}: ${line.getAttribute('class')}`);
+        }
+    }
+    return [...found];
+})"""
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
@@ -207,6 +226,26 @@ def test_reports_fit_on_a_phone(open_report: Any) -> None:
         opened = open_report(run, pdus=readings(), viewport=PHONE, device_scale_factor=2)
         opened.screenshot(f"{name}-phone")
         assert opened.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("name", RUNS)
+def test_no_cable_crosses_a_text(open_report: Any, name: str, viewport: dict[str, int]) -> None:
+    page = open_report(RUNS[name](), viewport=viewport).page
+    assert page.evaluate(CROSSED) == []
+    page.locator("details.rack svg").first.evaluate("""drawing => {
+        const line = document.createElementNS('http://www.w3.org/2000/svg', 'path');
+        line.setAttribute('d', `M0 0L${drawing.viewBox.baseVal.width} ${drawing.viewBox.baseVal.height}`);
+        line.setAttribute('class', 'added');
+        line.setAttribute('style', 'stroke: red');
+        drawing.append(line);
+    }""")
+    assert [found for found in page.evaluate(CROSSED) if found.endswith(": added")], "a crossing is found"
+
+
+def test_no_cable_between_racks_crosses_a_text(open_report: Any, four_racks: Any) -> None:
+    pod, data, run = four_racks
+    assert open_report(run, data, pod).page.evaluate(CROSSED) == []
 
 
 def test_all_racks_are_open_in_print(open_report: Any) -> None:

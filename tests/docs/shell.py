@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import selectors
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -128,6 +129,10 @@ class Shell:
                 output += part
         return output.decode(errors="replace")
 
+    def kill(self) -> None:
+        """End the shell and the processes that it started in the background, before ``close``."""
+        os.killpg(self._bash.pid, signal.SIGKILL)
+
     def close(self) -> None:
         """End the shell."""
         assert self._bash.stdin is not None
@@ -160,7 +165,7 @@ def checkout(
         require_namespaces()
     copy, home = folder / "openipu.pod", folder / "home"
     home.mkdir()
-    for name in tracked():
+    for name in (*tracked(), "src/openipu/shared"):  # the last one is a link to a folder
         if not name.startswith((*_NEEDED, *more)):
             continue
         (copy / name).parent.mkdir(parents=True, exist_ok=True)

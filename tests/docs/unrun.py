@@ -59,6 +59,7 @@ REASONS = {
 
 ELSEWHERE = {
     "docs/tutorials/control-desk.md": "tests/awx/test_tutorial.py",
+    "docs/tutorials/high-availability.md": "tests/ha/test_tutorial.py",
     "docs/tutorials/kubernetes.md": "tests/pods/test_with_tutorial.py",
     "docs/tutorials/openstack.md": "tests/openstack/test_tutorial.py",
 }

@@ -13,7 +13,7 @@ import pytest
 
 from openipu.process import log
 from openipu.shared.vipu.contract import admin
-from openipu.vipu.api.endpoints import ListenAddress
+from openipu.vipu.api.addresses import ListenAddress
 from tests.integration.vipu_servers import InProcess, Machines, pod
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.releases import Release

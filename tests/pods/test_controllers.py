@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from openipu.vipu.api.endpoints import ListenAddress
+from openipu.vipu.api.addresses import ListenAddress
 from tests.integration.vipu_servers import InProcess, InstantLife
 from tests.integration.vipu_servers import pod as add_machines
 from tests.kubernetes.cluster import Cluster

@@ -118,3 +118,24 @@ def test_the_twin_starts_without_the_controller() -> None:
     assert not [
         name for name in loaded if name.startswith(("openipu.vipu.server", "openipu.vipu.api", "prometheus_client"))
     ]
+
+
+def test_health_checks_start_without_the_controller() -> None:
+    """Keepalived starts ``vipu-server health`` every few seconds on each host."""
+    health = (
+        "import sys; from openipu.vipu.server.main import main\n"
+        "try: main(['health', '--port', '1'])\n"
+        "finally: print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", health], capture_output=True, text=True, timeout=60)
+    assert "Error OPU616: " in done.stderr
+    loaded = done.stdout.split()
+    assert "openipu.vipu.server.health" in loaded
+    parts = ("api.endpoints", "api.services", "cluster_test", "domain.", "fleet", "lifecycle.service", "storage.store")
+    unwanted = (
+        *(f"openipu.vipu.{part}" for part in parts),
+        "openipu.vipu.storage.etcd",
+        "prometheus_client",
+        "sqlite3",
+    )
+    assert not [name for name in loaded if name.startswith(unwanted)]

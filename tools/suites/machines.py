@@ -120,7 +120,7 @@ MACHINES = (
     ),
     Suite(
         "test-control-instance",
-        "the control instance of a vPOD: its endpoint, and its VM with cloud-init in QEMU",
+        "the VMs of a vPOD with cloud-init in QEMU: the control instance, and the Poplar VM with its share",
         (
             *PRODUCT,
             *GUEST,
@@ -134,7 +134,16 @@ MACHINES = (
         ),
         1200,
         root=True,
-        packages=("dnsmasq-base", "genisoimage", "haproxy", "iproute2", "mmdebstrap", "qemu-system-x86", "qemu-utils"),
+        packages=(
+            "dnsmasq-base",
+            "genisoimage",
+            "haproxy",
+            "iproute2",
+            "mmdebstrap",
+            "nfs-ganesha-vfs",
+            "qemu-system-x86",
+            "qemu-utils",
+        ),
         emulated=True,
         excluded=OPERATOR,
     ),

@@ -234,3 +234,15 @@ def test_the_security_page_names_an_attack_for_each_promise() -> None:
     named = [re.fullmatch(r"\| [A-Z][a-z ]+ \| .+ \| `(test_\w+\.py)` \|", row) for row in rows]
     assert [row for row, test in zip(rows, named, strict=True) if not test] == []
     assert {test[1] for test in named if test} == {path.name for path in (ROOT / "tests/attack").glob("test_*.py")}
+
+
+def test_the_page_of_the_reference_design_names_existing_tests() -> None:
+    page = (ROOT / "docs/explanation/vpod-design.md").read_text()
+    cells = [line.strip("|").split("|") for line in page.splitlines() if re.match(r"\| [34]", line)]
+    assert len(cells) > 50
+    for *_, implementation, test in cells:
+        named = re.fullmatch(r" `([\w/]+\.py)::(test_\w+)` ", test)
+        if named is None:  # only the site can provide it
+            assert (test.strip(), "site" in implementation) == ("", True)
+        else:
+            assert f"\ndef {named[2]}(" in (ROOT / "tests" / named[1]).read_text(), test

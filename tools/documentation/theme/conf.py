@@ -26,6 +26,7 @@ html_theme = "furo"
 html_title = "openipu.pod"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_js_files = ["offline_search.js"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
