@@ -1,16 +1,2 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Path of playwright, which is not in the environment of the other suites."""
-
-from __future__ import annotations
-
-import sys
-
-import pytest
-
-from tests import ROOT
-
-PACKAGES = ROOT / ".cache/browser"
-
-if not (PACKAGES / "playwright").is_dir():
-    raise pytest.UsageError("Cannot test in a browser: playwright is not installed. Run: make test-browser")
-sys.path.insert(0, str(PACKAGES))
+"""The import of this package fails with one message where playwright is missing."""

@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.report.page import render
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from openipu.shared.pod.load import load
 from openipu.twin.launch.generate import PodSize
 from tests import ROOT
+from tests.browser.chromium import DESKTOP, PHONE, chromium
 from tests.unit.collection.report.report_support import (
     domains,
     failing,
@@ -26,9 +27,7 @@ from tests.unit.collection.report.report_support import (
     readings,
 )
 
-CHROMIUM = "/usr/bin/chromium"
 SCREENSHOTS = ROOT / "build/screenshots"
-DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 HOSTILE = "<script>document.title='changed'</script>\"'><img src=x onerror=\"document.title='changed'\">"
 
 
@@ -61,11 +60,8 @@ def browser() -> Iterator[Browser]:
         five_faults(),
         four_domains(swapped=True),
     )  # run first: they need an event loop, and the browser starts its own
-    with sync_playwright() as playwright:
-        # The sandbox needs privileges that containers lack. The browser opens only generated files.
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
+    with chromium() as started:
+        yield started
 
 
 class OpenedReport:

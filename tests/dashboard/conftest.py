@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from tests import ROOT
 from tests.awx import vpod_templates
 from tests.awx.conftest import project
 from tests.awx.standin.server import Server
+from tests.browser.chromium import Browser, chromium, expect
 from tests.integration.bringup.own_twin import OwnTwin
 from tests.integration.cli.cli_support import Cli
 from tests.openstack.conftest import (  # noqa: F401 - fixtures
@@ -42,11 +42,8 @@ from tests.workflow_jobs import HostJobs
 from tools.openstack import dashboard
 from tools.openstack.site import ADMIN_CLOUD, HOSTS
 
-PACKAGES = ROOT / ".cache/browser"
-if not (PACKAGES / "playwright").is_dir():
-    raise pytest.UsageError("Cannot test the panel: playwright is not installed. Run: make test-dashboard")
-sys.path.insert(0, str(PACKAGES))
-
+SCREENSHOTS = ROOT / "build/screenshots"
+SECONDS = 30_000.0  # in milliseconds, as the browser counts them
 TENANTS = ("tenant-a", "tenant-b")
 
 
@@ -69,6 +66,14 @@ class Panel:
         """Return the objects of the controller."""
         found: list[dict[str, Any]] = self.controller.json(f"{ADMINISTRATOR} list {noun}")
         return found
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    expect.set_options(timeout=SECONDS)
+    with chromium() as started:
+        yield started
 
 
 @pytest.fixture

@@ -16,10 +16,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from openstack.connection import Connection as Cloud
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
-from tests import ROOT
-from tests.dashboard.conftest import Panel
+from tests.browser.chromium import DESKTOP, PHONE
+from tests.dashboard.conftest import SCREENSHOTS, SECONDS, Panel
 from tools.ee.jobs import Launch
 from tools.openstack.site import HOSTS
 
@@ -28,23 +28,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),  # about future releases of the SDK
 ]
 
-CHROMIUM = "/usr/bin/chromium"
-SCREENSHOTS = ROOT / "build/screenshots"
-DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
-SECONDS = 30_000.0  # in milliseconds, as the browser counts them
 _PUBLIC = Ed25519PrivateKey.generate().public_key()
 KEY = f"{_PUBLIC.public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode()} alice"
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    expect.set_options(timeout=SECONDS)
-    with sync_playwright() as playwright:
-        # The sandbox needs privileges that containers lack. The browser opens only pages of the trial cloud.
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
 
 
 class User:

@@ -6,12 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
+from tests.browser.chromium import DESKTOP, PHONE
 from tests.site.conftest import SITE
 
-CHROMIUM = "/usr/bin/chromium"
-DESKTOP, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 PAGES = sorted(path.relative_to(SITE).as_posix() for path in SITE.rglob("*.html") if "_static" not in path.parts)
 # Elements that make the page wider than the window, for the message of a failure.
 WIDE = """() => document.documentElement.scrollWidth <= window.innerWidth ? [] :
@@ -42,13 +41,11 @@ class Reader:
         self.page.goto(f"{SITE.as_uri()}/{name}")
 
 
-@pytest.fixture(scope="session")
-def reader() -> Iterator[Reader]:
-    with sync_playwright() as playwright:
-        # The sandbox needs privileges that containers lack. The browser opens only generated files.
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield Reader(chromium.new_page(viewport=DESKTOP))
-        chromium.close()
+@pytest.fixture(scope="module")
+def reader(browser: Browser) -> Iterator[Reader]:
+    page = browser.new_page(viewport=DESKTOP)
+    yield Reader(page)
+    page.close()
 
 
 @pytest.mark.parametrize("name", PAGES)

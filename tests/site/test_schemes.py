@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
+from tests.browser.chromium import DESKTOP
 from tests.site.conftest import SITE
-from tests.site.test_pages import CHROMIUM, DESKTOP
 
 # Each kind of page: lists, prose, code, diagrams, pictures, tables, options of plugins, generated references.
 PAGES = (
@@ -43,15 +43,6 @@ COLOURS = """() => {
     return {border, borders: [...new Set(styles.map(each => each.borderTopColor))],
             required: getComputedStyle(document.querySelector(".ansible-option-required")).color};
 }"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        # The sandbox needs privileges that containers lack. The browser opens only generated files.
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="module", params=BACKGROUNDS)

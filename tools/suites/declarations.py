@@ -142,7 +142,7 @@ SUITES = (
             "requirements/browser.txt",
             "roles/*",
             "tests/browser/__init__.py",
-            "tests/browser/conftest.py",
+            "tests/browser/chromium.py",
             "tests/site/*",
             "tools/*",
             ".gitignore",  # git lists the pages with it
@@ -334,6 +334,8 @@ SUITES = (
             "requirements/horizon.txt",
             "requirements/openstack.txt",
             "tests/awx/*",
+            "tests/browser/__init__.py",
+            "tests/browser/chromium.py",
             "tests/dashboard/*",
             "tests/integration/cli/__init__.py",
             "tests/integration/cli/cli_support.py",
