@@ -80,6 +80,9 @@ class RecordStore(Protocol):
     events: EventLog
     """Log of the revisions, which transactions write and the writer keeps up to date."""
 
+    group_seconds: float
+    """Seconds that a transaction waits for the next commands of the callers of the last one; 0: no wait."""
+
     def load(self) -> State:
         """Return the state of all records, each verified; raises StoreError when they are damaged."""
 

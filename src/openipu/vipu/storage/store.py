@@ -36,6 +36,7 @@ class Store:
     """
 
     events: EventLog
+    group_seconds = 0.0  # a flush of a local database ends sooner than its callers come back
 
     def __init__(self, path: Path, *, create: bool = False) -> None:
         """Open a database and migrate it to the version of this release; raises StoreError.

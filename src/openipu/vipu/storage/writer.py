@@ -27,7 +27,6 @@ Item = TypeVar("Item")
 _log = structlog.get_logger("openipu.vipu.storage.writer")
 
 _MAX_BATCH = 512  # bounds the time that the first caller of a batch waits for the last one
-_GROUP_SECONDS = 0.0005  # for the callers of the last transaction to submit their next commands; a flush takes longer
 _MAX_LOGGED = 8  # changes of one transaction in the log
 _IDLE_CHECK = 5.0  # seconds without commands until the writer verifies and flushes the store
 
@@ -137,7 +136,7 @@ class RecordWriter:
                 self._store.flush()
                 self._check_file()
                 continue
-            tasks = take_group(self._tasks, first, count, _GROUP_SECONDS)
+            tasks = take_group(self._tasks, first, count, self._store.group_seconds)
             count = len(tasks)
             stopping = tasks[-1] is None
             self._commit([task for task in tasks if task and task.future.set_running_or_notify_cancel()])

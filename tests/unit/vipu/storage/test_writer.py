@@ -152,6 +152,25 @@ def test_none_ends_a_group(waiting: queue.SimpleQueue[int | None]) -> None:
     assert waiting.qsize() == 1
 
 
+@pytest.mark.parametrize(("seconds", "commits"), [(0.0, [1, 2, 1, 1]), (30.0, [1, 2, 2])])
+def test_the_store_says_how_long_a_transaction_waits(
+    controller: RecordWriter, store: Tracing, seconds: float, commits: list[int]
+) -> None:
+    store.group_seconds = seconds
+    one, two, three, four = agents(4)
+    first = hold(controller, store)
+    waiting = [controller.submit(create(agent)) for agent in (one, two)]
+    store.gate.set()
+    for future in (first, *waiting):
+        future.result(10)
+    later = controller.submit(create(three))
+    if not seconds:
+        later.result(10)
+    controller.submit(create(four)).result(10)
+    later.result(10)
+    assert store.commits == commits
+
+
 def test_commands_see_earlier_changes(controller: RecordWriter, store: Tracing) -> None:
     hold(controller, store)
     first = controller.submit(create(Agent("ag01", "10.0.0.2")))
