@@ -21,7 +21,7 @@ from openipu.vipu.server.initialise import initialise
 from openipu.vipu.storage import snapshot
 from openipu.vipu.storage.etcd import content, writes
 from openipu.vipu.storage.etcd.keys import Location, end_of
-from openipu.vipu.storage.interface import NotLeaderError, StoreError
+from openipu.vipu.storage.interface import LeadershipLostError, NotLeaderError, StoreError
 from openipu.vipu.storage.store import Store
 from openipu.vipu.storage.writer import RecordWriter
 from tests.ha.replica import Replica
@@ -103,7 +103,7 @@ def test_a_leader_that_ends_within_a_large_transaction(
     write_revision(store, state, *agents(5))
     before = state.copy()
     end_after(monkeypatch, replica.client, replica.leadership, fails_at)
-    with pytest.raises(NotLeaderError):
+    with pytest.raises(LeadershipLostError):
         write_revision(store, state, *(change for change in all_records(rack()) if isinstance(change, Put)))
     monkeypatch.undo()
     store.close()
@@ -122,7 +122,7 @@ def test_parts_of_an_uncommitted_transaction_have_no_effect(start: Start, monkey
         store = replica.lead()
         state = store.load()
         end_after(monkeypatch, replica.client, replica.leadership, transactions)
-        with pytest.raises(NotLeaderError):
+        with pytest.raises(LeadershipLostError):
             write_revision(store, state, *agents(20 * transactions))
         expected = state
         store.close()
@@ -137,7 +137,7 @@ def test_a_missing_part_of_a_committed_transaction_is_noticed(
     store = replica.lead()
     state = store.load()
     end_after(monkeypatch, replica.client, replica.leadership, 2)
-    with pytest.raises(NotLeaderError):
+    with pytest.raises(LeadershipLostError):
         write_revision(store, state, *agents(20))
     monkeypatch.undo()
     first = replica.keys.staged
@@ -159,7 +159,7 @@ def test_a_former_leader_cannot_write(start: Start) -> None:
     first.leadership._revoke(first.leadership._lease)
     successor = second.lead()
     assert successor.load().agents.keys() == {"ag0"}
-    with pytest.raises(NotLeaderError):
+    with pytest.raises(NotLeaderError, match="Nothing was changed"):
         write_revision(store, state, Put(Agent("late", "10.0.0.9")))
     assert store.lost
     assert second.leadership.token > first.leadership.token
@@ -306,7 +306,7 @@ def test_a_replacement_that_was_interrupted_is_completed(location: Location, mon
     state = State()
     state.apply(all_records(rack()))
     new = snapshot.of_state(state, Deployment("d1", 3, 1), 7)
-    with pytest.raises(NotLeaderError), content.exclusive(location) as target:
+    with pytest.raises(LeadershipLostError), content.exclusive(location) as target:
         writer = target._writer
         end_after(monkeypatch, writer._client, writer._leadership, 2)
         target.replace(new)

@@ -20,7 +20,7 @@ from openipu.vipu.storage import event_log
 from openipu.vipu.storage.checksums import checksum
 from openipu.vipu.storage.etcd import codec, content, writes
 from openipu.vipu.storage.etcd.keys import Location
-from openipu.vipu.storage.interface import NotLeaderError
+from openipu.vipu.storage.interface import LeadershipLostError
 from tests.ha.replica import Replica
 from tests.ha.store_writes import end_after
 from tests.unit.vipu.domain.rules_support import pod
@@ -133,7 +133,7 @@ def test_a_leader_that_ends_within_the_next_larger_transaction(
     before = state.copy()
     changes = padded(replica, state, partitions(state.copy()), writes.MAX_BYTES + 1)
     end_after(monkeypatch, replica.client, replica.leadership, fails_at)
-    with pytest.raises(NotLeaderError):
+    with pytest.raises(LeadershipLostError):
         write_revision(store, state, *changes)
     monkeypatch.undo()
     assert reread(replica, location) == (state if fails_at >= 3 else before)

@@ -20,7 +20,7 @@ from openipu.vipu.storage import snapshot
 from openipu.vipu.storage.etcd import codec, content, mirror, writes
 from openipu.vipu.storage.etcd.client import EtcdClient
 from openipu.vipu.storage.etcd.keys import VERSION, Keys, Location
-from openipu.vipu.storage.interface import NotLeaderError, StoreError
+from openipu.vipu.storage.interface import LeadershipLostError, StoreError
 from openipu.vipu.storage.store import Store
 from tests.ha.replica import Replica
 from tests.ha.store_writes import end_after
@@ -114,7 +114,7 @@ def test_an_interrupted_replacement(
         newer.setattr(writes, "_PARALLEL", 1)
         newer.setattr(content, "VERSION", VERSION + 1)
         newer.setattr(codec, "encode", lambda record, checksum: '{"new": "form"}')
-        with pytest.raises(NotLeaderError), content.exclusive(location) as target:
+        with pytest.raises(LeadershipLostError), content.exclusive(location) as target:
             writer = target._writer
             end_after(newer, writer._client, writer._leadership, transactions)
             target.replace(new)

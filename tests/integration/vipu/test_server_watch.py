@@ -20,7 +20,7 @@ from openipu.vipu.domain.model import Agent, Put
 from openipu.vipu.server.controller import Server, Settings
 from openipu.vipu.server.initialise import initialise
 from openipu.vipu.storage import event_log
-from openipu.vipu.storage.interface import NotLeaderError
+from openipu.vipu.storage.interface import LeadershipLostError
 from tests.integration.vipu_servers import Client, InProcess, InstantLife, Process, partition, pod, wait_active
 from tests.integration.watching import Watcher, listed, revision, settle
 from tests.waiting import until
@@ -68,7 +68,7 @@ def test_a_former_leader_sends_nothing_outdated(tmp_path: Path, watcher: Callabl
 
     def confirm() -> None:
         if lost.is_set():
-            raise NotLeaderError
+            raise LeadershipLostError
 
     settings = Settings(tmp_path / "vipu-server.db", ListenAddress("127.0.0.1", 0))
     server = Server(settings, InstantLife, confirm=confirm)

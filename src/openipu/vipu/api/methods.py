@@ -15,6 +15,7 @@ from openipu.vipu.api.admission import Group
 from openipu.vipu.api.auth import AuthError, Caller
 from openipu.vipu.api.status import error_code, status
 from openipu.vipu.domain.errors import Code, RuleError
+from openipu.vipu.storage.interface import NotLeaderError
 
 _log = structlog.get_logger("openipu.vipu.api.methods")
 
@@ -95,11 +96,15 @@ class Method:
 
     def call(self, request: Any, caller: Caller) -> Any:
         """Return the reply to a request. Raises its error, or that of ``confirm``: both depend on the records."""
+        confirm = self.confirm
         try:
             return self.behaviour(request, caller)
+        except NotLeaderError:
+            confirm = None  # nothing was changed, which it cannot know
+            raise
         finally:
-            if self.confirm is not None:
-                self.confirm()
+            if confirm is not None:
+                confirm()
 
     def read(self, data: bytes) -> Any:
         """Return a request. Raises RuleError and DecodeError."""

@@ -42,15 +42,6 @@ class _Rejection(grpc.GenericRpcHandler):  # type: ignore[misc]
             return handler
         path = handler_call_details.method
         method = Method(path, grpc.unary_unary_rpc_method_handler(None), lambda code, seconds: None)
-        return RejectedCall(method, UNAUTHENTICATED_ADMINISTRATOR, rejection(self._leader(self._number)), self._pool)
-
-
-def rejection(leader: str) -> NotLeaderError:
-    """Return the error for a call to a controller that does not lead. ``leader``: address, empty if unknown."""
-    if leader:
-        return NotLeaderError(
-            f"Cannot complete the call: this controller does not lead. Nothing was changed. Call {leader}.", leader
+        return RejectedCall(
+            method, UNAUTHENTICATED_ADMINISTRATOR, NotLeaderError(self._leader(self._number)), self._pool
         )
-    return NotLeaderError(
-        "Cannot complete the call: no controller leads at present. Nothing was changed. Try again in a few seconds."
-    )

@@ -14,7 +14,7 @@ from openipu.vipu.api.auth import AuthError
 from openipu.vipu.api.exchange import RECEIVE_SECONDS, CancelledError, LateRequestError, NoRequestError
 from openipu.vipu.domain.errors import Code, RuleError
 from openipu.vipu.storage.event_log import CompactedError
-from openipu.vipu.storage.interface import NotLeaderError, StoppedError, StoreError
+from openipu.vipu.storage.interface import LeadershipLostError, NotLeaderError, StoppedError, StoreError
 
 _log = structlog.get_logger("openipu.vipu.api.guard")
 
@@ -45,7 +45,7 @@ def status(error: Exception, method: str) -> tuple[grpc.StatusCode, str]:
         return grpc.StatusCode.UNIMPLEMENTED, f'"{method}" requires exactly one request message.'
     if isinstance(error, CompactedError):
         return grpc.StatusCode.OUT_OF_RANGE, str(error)
-    if isinstance(error, StoppedError | NotLeaderError):
+    if isinstance(error, StoppedError | NotLeaderError | LeadershipLostError):
         return grpc.StatusCode.UNAVAILABLE, str(error)
     if isinstance(error, StoreError):
         return grpc.StatusCode.INTERNAL, str(error)

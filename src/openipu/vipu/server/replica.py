@@ -26,7 +26,7 @@ from openipu.vipu.storage.etcd.client import EtcdClient, EtcdError
 from openipu.vipu.storage.etcd.election import Leadership
 from openipu.vipu.storage.etcd.keys import Keys, Location
 from openipu.vipu.storage.etcd.store import EtcdStore, check_version
-from openipu.vipu.storage.interface import NotLeaderError, StoreError
+from openipu.vipu.storage.interface import LeadershipLostError, NotLeaderError, StoreError
 
 _POLL_SECONDS = 0.1  # between two checks of the leader key of the mirror, and of the loss of leadership
 _LEASES = 3  # times of a lease after which the leader key cannot be that of an earlier run
@@ -157,7 +157,7 @@ class Replica:
             server = Server(settings, store=store, confirm=leadership.check, metrics=self._metrics, endpoints=endpoints)
             self._leading.set()
             server.start()
-        except NotLeaderError:
+        except (NotLeaderError, LeadershipLostError):
             restart()
         except BaseException:
             leadership.resign()

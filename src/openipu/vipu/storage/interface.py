@@ -39,20 +39,31 @@ class StoreError(Exception):
 
 
 class NotLeaderError(StoreError):
-    """Raised by a controller that does not lead. ``leader`` is the address of the one that does, empty if unknown."""
+    """Raised by a controller that does not lead, and changed nothing."""
 
     error_code = "OPU624"
 
-    def __init__(self, message: str = "", leader: str = "") -> None:
-        """Use this message, by default the one for the loss of leadership."""
+    def __init__(self, leader: str = "") -> None:
+        """``leader``: address of the controller that leads, empty if unknown."""
         super().__init__(
-            message
-            or "Cannot complete the call: this controller no longer leads. A change may or may not have been made. "
+            f"Cannot complete the call: this controller does not lead. Nothing was changed. Call {leader}."
+            if leader
+            else "Cannot complete the call: no controller leads at present. Nothing was changed. "
+            "Try again in a few seconds."
+        )
+        self.leader = leader
+
+
+class LeadershipLostError(StoreError):
+    """Raised when a controller no longer leads, and does not know whether a change was made."""
+
+    error_code = "OPU625"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Cannot complete the call: this controller no longer leads. A change may or may not have been made. "
             "Read the object again from the new leader."
         )
-        if not message:
-            self.error_code = "OPU625"
-        self.leader = leader
 
 
 class Transaction(Protocol):

@@ -15,7 +15,7 @@ from openipu.vipu.storage.etcd.client import EtcdClient
 from openipu.vipu.storage.etcd.election import Leadership
 from openipu.vipu.storage.etcd.keys import Keys
 from openipu.vipu.storage.etcd.writes import GuardedWriter
-from openipu.vipu.storage.interface import NotLeaderError, StoreError
+from openipu.vipu.storage.interface import LeadershipLostError, NotLeaderError, StoreError
 
 Codes = list[grpc.StatusCode]
 UNKNOWN, INTERNAL = grpc.StatusCode.UNKNOWN, grpc.StatusCode.INTERNAL
@@ -70,5 +70,14 @@ def test_a_rejection_changes_nothing(failing: GuardedWriter) -> None:
     ids=["unknown", "internal", "rejected-later", "rejected-by-another-node"],
 )
 def test_an_unknown_result_is_reported_as_such(failing: GuardedWriter) -> None:
-    with pytest.raises(NotLeaderError, match="may or may not have been made"):
+    with pytest.raises(LeadershipLostError, match="may or may not have been made"):
+        write(failing)
+
+
+@pytest.mark.parametrize("failing", [[[UNKNOWN]]], indirect=True)
+def test_a_leader_that_knows_of_its_loss_changes_nothing(failing: GuardedWriter) -> None:
+    """Clients repeat the change at the next leader."""
+    with pytest.raises(LeadershipLostError):
+        write(failing)
+    with pytest.raises(NotLeaderError, match="Nothing was changed"):
         write(failing)

@@ -14,7 +14,7 @@ from aetcd import rpc
 
 from openipu.vipu.storage.etcd.client import EtcdClient, EtcdError, EtcdUnavailableError
 from openipu.vipu.storage.etcd.keys import Keys
-from openipu.vipu.storage.interface import NotLeaderError
+from openipu.vipu.storage.interface import LeadershipLostError
 
 DEFAULT_TTL = 3  # seconds
 MIN_TTL = 2  # seconds; etcd itself grants no shorter leases
@@ -91,12 +91,12 @@ class Leadership:
         self._callbacks.append(callback)
 
     def check(self) -> None:
-        """Raise NotLeaderError when another controller may lead now.
+        """Raise LeadershipLostError when another controller may lead now.
 
         After a pause of this process, its clock shows that before any other thread has noticed the loss.
         """
         if self.lost or time.monotonic() >= self._expiry:
-            raise NotLeaderError
+            raise LeadershipLostError
 
     def lose(self) -> None:
         """Give up, because another controller leads."""

@@ -120,7 +120,7 @@ class EtcdTransaction:
     def commit(self) -> int:
         """Write all changes, or none of them. Return the new revision, 0 when no object was changed.
 
-        Raises StoreError, and NotLeaderError when the result is not known.
+        Raises StoreError, and LeadershipLostError when the result is not known.
         """
         if not self._last:
             return 0

@@ -16,7 +16,7 @@ from openipu.vipu.storage.etcd.client import EtcdClient, EtcdError, EtcdUnavaila
 from openipu.vipu.storage.etcd.election import Leadership
 from openipu.vipu.storage.etcd.keys import Keys, end_of
 from openipu.vipu.storage.etcd.staged import Operation
-from openipu.vipu.storage.interface import NotLeaderError, StoreError
+from openipu.vipu.storage.interface import LeadershipLostError, NotLeaderError, StoreError
 
 MAX_OPERATIONS = 128  # of one transaction, the default of etcd (--max-txn-ops)
 MAX_BYTES = 1 << 20  # of one transaction; etcd accepts 1.5 MiB (--max-request-bytes) including names and guards
@@ -46,7 +46,7 @@ class GuardedWriter:
         """Execute all operations and set ``head``, or nothing. ``expired``: delete older changed objects, 0 for none.
 
         ``meta``: its new value, empty to keep it. Readers have its version before any record of the transaction.
-        Raises StoreError when nothing was changed, and NotLeaderError when that is not known.
+        Raises StoreError when nothing was changed, and LeadershipLostError when that is not known.
         """
         size = sum(map(_size, operations))
         more = [_delete(self._keys.revisions, self._keys.revision(expired))] if expired else []
@@ -65,7 +65,7 @@ class GuardedWriter:
             self._execute(operations, head)
         except StoreError:  # it is committed, so the next leader completes it
             self._leadership.lose()
-            raise NotLeaderError from None
+            raise LeadershipLostError from None
 
     def complete(self, head: dict[str, Any]) -> None:
         """Execute the staged operations that an earlier leader has committed. Raises StoreError."""
@@ -104,7 +104,7 @@ class GuardedWriter:
         uncertain = False  # an earlier attempt may have been executed
         while True:
             if self._leadership.lost:
-                raise NotLeaderError
+                raise _loss(uncertain)
             try:
                 response = self._client.call("KV", "Txn", request)
             except EtcdUnavailableError as error:
@@ -116,20 +116,25 @@ class GuardedWriter:
                 if uncertain or error.uncertain:
                     _log.error("a transaction may have been executed", reason=error.details)
                     self._leadership.lose()
-                    raise NotLeaderError from None
+                    raise LeadershipLostError from None
                 raise StoreError(f"Cannot write to etcd: {error.details}. Nothing was changed.") from None
             if response.succeeded:
                 return int(response.header.revision)
             leader, current = (each.response_range.kvs for each in response.responses)
             if not leader or leader[0].mod_revision != self._leadership.token:
                 self._leadership.lose()
-                raise NotLeaderError
+                raise _loss(uncertain)
             if head and current and current[0].value.decode() == head:
                 return int(current[0].mod_revision)  # an earlier attempt was executed
             self._leadership.lose()
             if uncertain:
-                raise NotLeaderError
+                raise LeadershipLostError
             raise StoreError("Cannot write to etcd: another program has changed the records.")
+
+
+def _loss(uncertain: bool) -> StoreError:
+    """Return the error for a transaction after the loss of leadership. ``uncertain``: it may have been executed."""
+    return LeadershipLostError() if uncertain else NotLeaderError()
 
 
 def guards(leadership: Leadership, keys: Keys, head_revision: int) -> list[Any]:
