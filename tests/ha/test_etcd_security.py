@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Connections to etcd with mutual TLS and a user."""
+"""Connections to etcd with mutual TLS, and with a user that may have access to one prefix only."""
 
 from __future__ import annotations
 
 import datetime
 import subprocess
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,14 @@ import grpc
 import pytest
 from aetcd import rpc
 
+from openipu.shared.vipu.client import Client, Connection
+from openipu.shared.vipu.contract import admin
 from openipu.vipu.storage.etcd import content
 from openipu.vipu.storage.etcd.client import EtcdClient, EtcdError
-from openipu.vipu.storage.etcd.keys import Location, Tls
+from openipu.vipu.storage.etcd.keys import Location, Tls, end_of
 from openipu.vipu.storage.interface import StoreError
 from openipu.vipu.tls import issue
+from tests.ha.controllers import Controllers
 from tests.integration.vipu_servers import run
 from tests.ports import free_port
 from tests.waiting import until
@@ -70,21 +74,70 @@ def responds(location: Location) -> bool:
     return True
 
 
-def test_certificates_and_a_user_are_accepted(secure: Location, tmp_path: Path) -> None:
-    assert secure.tls is not None
-    password = tmp_path / "password"
-    password.write_text("secret\n")
-    options = [
-        *("--store", f"etcd://{secure.endpoints[0]}/program"),
-        *("--store-tls-ca", str(secure.tls.ca)),
-        *("--store-tls-certificate", str(secure.tls.certificate)),
-        *("--store-tls-key", str(secure.tls.key)),
-        *("--store-user", "root", "--store-password-file", str(password)),
+def credentials(location: Location, folder: Path) -> list[str]:
+    """Return the options of a program with the certificate, the user and its password."""
+    assert location.tls is not None
+    password = folder / "password"
+    password.write_text(f"{location.password}\n")
+    return [
+        *("--store-tls-ca", str(location.tls.ca)),
+        *("--store-tls-certificate", str(location.tls.certificate)),
+        *("--store-tls-key", str(location.tls.key)),
+        *("--store-user", location.user, "--store-password-file", str(password)),
     ]
+
+
+def test_certificates_and_a_user_are_accepted(secure: Location, tmp_path: Path) -> None:
+    options = ["--store", f"etcd://{secure.endpoints[0]}/program", *credentials(secure, tmp_path)]
     created = run("--init", *options)
     assert created.returncode == 0, created.stderr
     assert "secret" not in created.stdout + created.stderr
     assert run("check", *options).stdout.startswith("Sound: etcd://localhost")
+
+
+@pytest.fixture
+def restricted(secure: Location) -> Location:
+    """The node with user vipu, whose role has access to prefix /restricted/ only."""
+    prefix = b"/restricted/"
+    access = rpc.Permission(permType=rpc.Permission.READWRITE, key=prefix, range_end=end_of(prefix))
+    administrator = EtcdClient(secure)
+    try:
+        for method, request in {
+            "UserAdd": rpc.AuthUserAddRequest(name="vipu", password="of vipu"),
+            "RoleAdd": rpc.AuthRoleAddRequest(name="vipu"),
+            "RoleGrantPermission": rpc.AuthRoleGrantPermissionRequest(name="vipu", perm=access),
+            "UserGrantRole": rpc.AuthUserGrantRoleRequest(user="vipu", role="vipu"),
+        }.items():
+            administrator.call("Auth", method, request, 30.0)
+    finally:
+        administrator.close()
+    return replace(secure, prefix=prefix.decode(), user="vipu", password="of vipu")
+
+
+def test_controllers_of_a_user_with_access_to_the_prefix_only(restricted: Location, tmp_path: Path) -> None:
+    """One of them takes over and writes."""
+    store, options = f"etcd://{restricted.endpoints[0]}{restricted.prefix}", credentials(restricted, tmp_path)
+    created = run("--init", "--store", store, *options)
+    assert created.returncode == 0, created.stderr
+    with closing(Controllers(tmp_path, store, 2, options=options, initialise=False)) as controllers:
+        leader = controllers.wait_leader()
+        write_agent(leader.address, "a1")
+        leader.kill()
+        (other,) = (each for each in controllers.all if each is not leader)
+        until(other.leads, 60, controllers.logs)
+        assert write_agent(other.address, "a2") == ["a1", "a2"]
+    assert [record.id for record in content.read(restricted).records] == ["a1", "a2"]
+    with pytest.raises(StoreError, match="permission denied"):
+        content.read(replace(restricted, prefix="/other/"))
+
+
+def write_agent(address: str, id: str) -> list[str]:
+    """Add an agent, and return the ids of all agents of the controller."""
+    with Client(Connection(address)) as client:
+        agents = [admin.AgentSpec(id=id, host=f"{id}.invalid")]
+        assert client.call(client.admin.Apply, admin.ApplyRequest(agents=agents)).applied
+        reply = client.call(client.admin.ListAgents, admin.ListAgentsRequest())
+    return sorted(agent.spec.id for agent in reply.agents)
 
 
 def test_an_expired_token_is_renewed(secure: Location) -> None:
