@@ -174,6 +174,7 @@ class ItemError:
     message: str
     failure: Failure = Failure.REJECTED
     error_code: str = UserError.error_code
+    unknown: bool = False  # the last change of the object had no response, and may have been made
 
     @classmethod
     def of(
@@ -182,13 +183,14 @@ class ItemError:
         message: str,
         failure: Failure = Failure.REJECTED,
         error_code: str = UserError.error_code,
+        unknown: bool = False,
     ) -> ItemError:
         """Return the error of a step. For HALF_DONE, the message also states that the object was removed."""
         if failure is Failure.HALF_DONE:
             name = "%s '%s'" % (step.family.title, step.key)
             cause = message.removeprefix("Cannot create %s: " % name)
             message = "Cannot recreate %s: it was removed and could not be created again: %s" % (name, cause)
-        return cls(step.family.kind, step.key, message, failure, error_code)
+        return cls(step.family.kind, step.key, message, failure, error_code, unknown)
 
 
 Writer = t.Callable[[list[Step]], list[ItemError]]

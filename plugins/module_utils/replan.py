@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Convergence while other clients write the same objects: after a rejection, read again and compare.
+"""Convergence while other clients write the same objects, or without a response: read again and compare.
 
 Pure, except for the functions that the caller passes. All families with creations that can collide use it.
 """
@@ -33,15 +33,20 @@ def converge_with_others(make_attempt: t.Callable[[], Attempt], diff: bool) -> t
     client created, changed or removed that object in the meantime. All other rejections remain errors. So does one
     whose object is now different in an immutable field; the PlanError is its cause. A blocked plan is always
     made again.
+
+    So is a plan with a change of unknown result. The change was made when its object is as desired now.
     """
     done: dict[_Key, Step] = {}
+    unknown: dict[_Key, Step] = {}
     attempt = make_attempt()
     fewest, repeats = _changes(attempt.steps), 0
     steps, report = attempt.apply()
     while repeats < _MOST_REPEATS:
         rejected = _rejected(steps, report)
-        blocked = any(error.failure is Failure.BLOCKED for error in report.errors)
-        if not (rejected or blocked):
+        uncertain = {(error.kind, error.key) for error in report.errors if error.unknown}
+        unknown.update((_key(step), step) for step in steps if _key(step) in uncertain)
+        always = uncertain or any(error.failure is Failure.BLOCKED for error in report.errors)
+        if not (rejected or always):
             break
         try:
             attempt = make_attempt()
@@ -49,13 +54,16 @@ def converge_with_others(make_attempt: t.Callable[[], Attempt], diff: bool) -> t
             return steps, replace(report, cause=error)
         except UserError:
             break  # the first error is the cause
-        if not (blocked or _differs(rejected, attempt.steps)):
+        if not (always or _differs(rejected, attempt.steps)):
             break
         changes = _changes(attempt.steps)
         fewest, repeats = min(fewest, changes), 0 if changes < fewest else repeats + 1
         failed = {(error.kind, error.key) for error in report.errors}
         done.update((_key(step), step) for step in steps if step.action is not Action.NONE and _key(step) not in failed)
-        wrote = report.changed
+        needed = {_key(step) for step in attempt.steps if step.action is not Action.NONE}
+        made = {key: step for key, step in unknown.items() if key not in needed}
+        done.update(made)
+        wrote = report.changed or bool(made)
         steps, report = attempt.apply()
         steps = [*(done.get(_key(step), step) for step in steps), *_unlisted(done, steps)]
         report = build_report(steps, report.errors, diff, wrote or report.changed)

@@ -104,7 +104,7 @@ def apply_plan(
 
     def validate(work: list[Step]) -> list[ItemError]:
         errors = run.transport.validate(work, force)
-        if any(error.failure is Failure.REJECTED for error in errors):
+        if any(error.failure is Failure.REJECTED or error.unknown for error in errors):
             return errors
         run.warnings.extend(
             "This task fails unless an earlier task creates the missing object: %s" % error.message

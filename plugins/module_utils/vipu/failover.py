@@ -40,8 +40,11 @@ def split(host: str, port: int) -> list[tuple[str, int]]:
 
 def was_cancelled(error: t.Any) -> bool:
     """Return whether the controller cancelled a call, for example because it stops."""
-    details = error.details() or ""
-    return error.code().name == "CANCELLED" and not any(sign in details for sign in _OWN_CANCELLATIONS)
+    return _was_cancelled(error.code().name, error.details() or "")
+
+
+def _was_cancelled(code: str, details: str) -> bool:
+    return code == "CANCELLED" and not any(sign in details for sign in _OWN_CANCELLATIONS)
 
 
 def stable_code(error: t.Any) -> str:
@@ -52,6 +55,20 @@ def stable_code(error: t.Any) -> str:
     metadata: t.Iterable[tuple[str, t.Any]] = getattr(error, "trailing_metadata", tuple)() or ()
     codes = (str(value) for key, value in metadata if key == ERROR_CODE_METADATA)
     return next((code for code in codes if code in ERRORS), "")
+
+
+def may_be_made(code: str, details: str, error_code: str) -> bool:
+    """Return whether a change may have been made, although its call ended with this error before its timeout.
+
+    ``code`` is the name of the status code, ``error_code`` the stable code of our controller.
+    """
+    ended = code == "UNAVAILABLE" or _was_cancelled(code, details)
+    return ended and not _was_not_made(code, details, error_code)
+
+
+def _was_not_made(code: str, details: str, error_code: str) -> bool:
+    """Return whether a controller that does not lead rejected a call, or none was reached."""
+    return error_code == NOT_LEADER or (code == "UNAVAILABLE" and any(sign in details for sign in _NOT_SENT))
 
 
 class Failover:
@@ -87,7 +104,6 @@ class Failover:
         if len(self._addresses) < 2 or not (error.code().name in _NO_RESPONSE or was_cancelled(error)):
             return False
         metadata = {key: str(value) for key, value in error.trailing_metadata() or ()}
-        rejected = metadata.get(ERROR_CODE_METADATA) == NOT_LEADER
         leader = metadata.get(LEADER_METADATA, "")
         if any(sign in details for sign in _UNTRUSTED):
             self.untrusted = self.address
@@ -98,8 +114,8 @@ class Failover:
         self._tried += 1
         if self.untrusted:
             return False
-        not_sent = error.code().name == "UNAVAILABLE" and any(sign in details for sign in _NOT_SENT)
-        if not (rejected or not_sent or method.startswith(READS)):
+        not_made = _was_not_made(error.code().name, details, metadata.get(ERROR_CODE_METADATA, ""))
+        if not (not_made or method.startswith(READS)):
             return False
         if time.monotonic() >= deadline:
             return False

@@ -34,6 +34,7 @@ class Service:
         self.meanwhile: list[Callable[[Objects], object]] = []  # writes of other clients, one before each of ours
         self.failure: Failure | None = options.get("failure")  # of all our writes
         self.stops = options.get("stops", False)  # whether it stops at the first rejection
+        self.losses: list[bool] = []  # whether the first writes without a response are made
         self.reads = 0
 
     def converge(self, *desired: dict[str, Any], absent: tuple[str, ...] = (), diff: bool = True) -> Report:
@@ -48,6 +49,10 @@ class Service:
         if self.meanwhile:
             self.meanwhile.pop(0)(self.objects)
         work = [step for step in steps if step.action is not Action.NONE]
+        if self.losses:
+            if self.losses.pop(0):
+                assert all(self._one(step) for step in work)
+            return [ItemError.of(step, "No response.", Failure.FAILED, unknown=True) for step in work]
         if self.failure:
             return [ItemError.of(step, "No.", self.failure) for step in work]
         errors: list[ItemError] = []
@@ -143,6 +148,34 @@ def test_a_blocked_plan_is_made_again() -> None:
     service.meanwhile = [lambda objects: None, lambda objects: setattr(service, "failure", None)]
     result = service.converge(host()).result()
     assert (result["hosts"]["created"], service.reads) == (["a"], 2)
+
+
+@pytest.mark.parametrize("made", [True, False])
+def test_a_change_without_a_response(made: bool) -> None:
+    """Every change is in the result, whether it was made by the first or by the second call."""
+    service = Service("b", "c")
+    service.losses = [made]
+    result = service.converge(host(), host("c"), absent=("b",)).result()
+    verbs = {"created": ["a"], "updated": ["c"], "recreated": [], "removed": ["b"], "unchanged": []}
+    assert (result["changed"], result["hosts"], "msg" in result) == (True, verbs, False)
+    assert result["diff"]["after"] == {"hosts": {"a": host(), "c": host("c")}}
+    assert service.reads == 2
+
+
+def test_a_change_that_a_controller_makes_late() -> None:
+    """The second plan is rejected, because the first call is made after it was read."""
+    service = Service()
+    service.losses = [False]
+    service.meanwhile = [lambda objects: None, creates()]
+    result = service.converge(host()).result()
+    assert (result["changed"], result["hosts"]["created"], service.reads) == (True, ["a"], 3)
+
+
+def test_changes_without_a_response_are_limited() -> None:
+    service = Service()
+    service.losses = [False] * 5
+    report = service.converge(host())
+    assert (report.failed, report.message, report.changed, service.reads) == (True, "No response.", False, 3)
 
 
 def test_the_number_of_plans_is_limited() -> None:

@@ -12,6 +12,7 @@ from ...reconcile import OBJECTS_NOT_WRITTEN, Action, Failure, ItemError, Object
 from .. import ipuof, objects
 from ..client import REMOVAL_SECONDS, Client, Connection, VipuError, partition_status
 from ..contract import admin, virmgrpc
+from ..failover import may_be_made
 from ..names import CLUSTER_TEST, CLUSTER_TOPOLOGY, KIND, TOPOLOGY
 
 # Only administrators may apply batches, and Graphcore's controller does not support them.
@@ -92,7 +93,12 @@ class GrpcTransport:
                     _ADD[step.family.kind](request, step.full_object)
                 except ValueError as error:
                     return _rejected(steps, [_invalid_value(step, error)])
-        reply = self._client.call(self._client.admin.Apply, request, "apply the batch")
+        try:
+            reply = self._client.call(self._client.admin.Apply, request, "apply the batch")
+        except VipuError as error:
+            if not self._is_unknown(error):
+                raise
+            return [ItemError.of(step, error.message, Failure.FAILED, error.error_code, unknown=True) for step in steps]
         self._access_keys.update(reply.access_keys)
         self._user_endpoint = reply.user_endpoint
         if reply.applied and not validate_only:
@@ -129,10 +135,16 @@ class GrpcTransport:
             except ValueError as error:
                 errors.append(_invalid_value(step, error, failure))
             except VipuError as error:
-                errors.append(ItemError.of(step, error.message, failure, error.error_code))
-                if error.code in _NO_RESPONSE:
+                unknown = self._is_unknown(error)
+                errors.append(ItemError.of(step, error.message, failure, error.error_code, unknown))
+                if error.code in _NO_RESPONSE or unknown:
                     return errors + _not_tried(ordered[index:], "Not tried: %s" % error.message, error.error_code)
         return errors
+
+    def _is_unknown(self, error: VipuError) -> bool:
+        """Return whether a change may have been made, and another controller can report that."""
+        several = len(self._client.connection.addresses) > 1
+        return several and may_be_made(error.code, error.details, error.error_code)
 
     def _remove_partition(self, id: str, force: bool) -> None:
         request = virmgrpc.RemovePartitionRequest(partition_id=id, force=force)

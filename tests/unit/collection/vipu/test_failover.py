@@ -14,7 +14,7 @@ import pytest
 from openipu.shared.vipu import failover
 from openipu.shared.vipu.client import Client, Connection, VipuError
 from openipu.shared.vipu.contract import admin, virmgrpc
-from openipu.shared.vipu.failover import ERROR_CODE_METADATA, LEADER_METADATA, NOT_LEADER, Failover, split
+from openipu.shared.vipu.failover import ERROR_CODE_METADATA, LEADER_METADATA, NOT_LEADER, Failover, may_be_made, split
 
 ADDRESSES = ["a:1", "b:2", "c:3"]
 
@@ -76,6 +76,23 @@ def test_a_change_without_a_response_is_not_repeated(error: Rejection, method: s
     controllers = Failover(ADDRESSES)
     assert fail(controllers, error, method) == repeated
     assert controllers.address == "b:2", "the next call goes to another controller"
+
+
+@pytest.mark.parametrize(
+    ("code", "details", "error_code", "expected"),
+    [
+        ("UNAVAILABLE", "Socket closed", "", True),
+        ("UNAVAILABLE", "this controller no longer leads.", "OPU625", True),
+        ("UNAVAILABLE", "this controller does not lead.", "OPU624", False),
+        ("UNAVAILABLE", "failed to connect to all addresses; last error: UNKNOWN: connect: ", "", False),
+        ("CANCELLED", "CANCELLED", "", True),
+        ("CANCELLED", "Locally cancelled by application!", "", False),
+        ("DEADLINE_EXCEEDED", "Deadline Exceeded", "", False),  # no time is left
+        ("ALREADY_EXISTS", "It exists.", "OPU606", False),
+    ],
+)
+def test_changes_that_may_be_made(code: str, details: str, error_code: str, expected: bool) -> None:
+    assert may_be_made(code, details, error_code) is expected
 
 
 def test_a_host_that_does_not_respond_costs_seconds() -> None:
