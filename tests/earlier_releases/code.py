@@ -8,13 +8,19 @@ import subprocess
 import tarfile
 from pathlib import Path
 
+import pytest
+
 from tests import ROOT
 from tests.earlier_releases import content
 
 
 def export(folder: Path) -> Path:
-    """Write the packages of the earlier code below a folder, and return the value of PYTHONPATH for its programs."""
-    assert _git("rev-parse", "--is-shallow-repository") == b"false\n", "the history is missing: git fetch --unshallow"
+    """Write the packages of the earlier code below a folder, and return the value of PYTHONPATH for its programs.
+
+    The test is skipped in a shallow clone.
+    """
+    if _git("rev-parse", "--is-shallow-repository") != b"false\n":
+        pytest.skip("this clone has no history: git fetch --unshallow")
     commit = _git("log", "-1", "--format=%H", "--", str(content.RECORDS)).decode().strip()
     with tarfile.open(fileobj=io.BytesIO(_git("archive", commit, "src", "plugins/module_utils"))) as archive:
         archive.extractall(folder, filter="data")
