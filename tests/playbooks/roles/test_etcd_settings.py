@@ -39,6 +39,7 @@ class Hosts:
         self.folder = folder
         self.log = folder / "log"
         self.addresses = {name: f"10.1.1.{name[1]}" for name in NODES}
+        self.settings: dict[str, dict[str, Any]] = {name: {} for name in NODES}  # further variables of the inventory
         self.variables: dict[str, Any] = {
             "ansible_python_interpreter": sys.executable,
             "ansible_managed": "test",
@@ -64,7 +65,7 @@ class Hosts:
             {"ansible.builtin.include_role": {"name": str(ROLE), "tasks_from": file, "public": True}} for file in files
         ]
         play = {"hosts": "all", "connection": "local", "gather_facts": False, "tasks": include}
-        hosts = {name: {"etcd_address": address} for name, address in self.addresses.items()}
+        hosts = {name: {"etcd_address": address, **self.settings[name]} for name, address in self.addresses.items()}
         inventory, file = self.folder / "hosts.json", self.folder / "play.json"
         inventory.write_text(json.dumps({"all": {"hosts": hosts}}))
         file.write_text(json.dumps([play]))
@@ -93,6 +94,10 @@ class Hosts:
                 (settings / file).write_text((self.folder / "pki" / source).read_text())
                 (settings / file).chmod(0o600)
 
+    def read_settings(self, name: str) -> dict[str, str]:
+        """Return the settings that the role wrote for a node."""
+        return dict(re.findall(r'(?m)^(ETCD_\w+)="(.*)"$', (self.folder / name / "etcd/etcd.env").read_text()))
+
     def set_state(self, state: str, *nodes: str) -> None:
         for node in nodes:
             (self.folder / f"{node}.state").write_text(state)
@@ -108,6 +113,8 @@ def configured(tmp_path_factory: pytest.TempPathFactory) -> Hosts:
     """Return new hosts that the role configured. Only n1 had the parent of its data. Tests must not change them."""
     hosts = Hosts(tmp_path_factory.mktemp("configured"))
     hosts.addresses = {"n1": "fd00::1", "n2": "fd00::2", "n3": "10.1.1.3"}
+    hosts.settings["n1"] = {"pod_addresses": {"p2": "fd01::1"}}
+    hosts.settings["n3"] = {"etcd_metrics_address": ""}
     parent = hosts.folder / "n1-data"
     parent.mkdir()
     parent.chmod(0o751)
@@ -162,6 +169,20 @@ def test_addresses_must_be_ip_addresses(hosts: Hosts) -> None:
     assert output.count("failed=1") == 3, output
 
 
+def test_metrics_are_not_on_all_addresses(hosts: Hosts) -> None:
+    wrong = {"n1": "0.0.0.0", "n2": "::", "n3": "n3.example"}
+    hosts.settings = {name: {"etcd_metrics_address": address} for name, address in wrong.items()}
+    output = hosts.apply("validate")
+    for name, address in wrong.items():
+        assert f"Cannot set up etcd on {name}: etcd_metrics_address is '{address}'." in output, output
+    assert output.count("failed=1") == 3, output
+
+
+def test_metrics_are_on_the_management_network_or_on_loopback(configured: Hosts) -> None:
+    found = {name: configured.read_settings(name).get("ETCD_LISTEN_METRICS_URLS") for name in NODES}
+    assert found == {"n1": "http://[fd01::1]:2381", "n2": "http://127.0.0.1:2381", "n3": None}
+
+
 def test_parents_of_the_data_are_created_and_existing_ones_stay(configured: Hosts) -> None:
     for name, mode in (("n1", 0o751), ("n2", 0o755)):
         data = configured.folder / f"{name}-data/etcd"
@@ -170,7 +191,7 @@ def test_parents_of_the_data_are_created_and_existing_ones_stay(configured: Host
 
 
 def test_urls_have_brackets_around_ipv6_addresses(configured: Hosts) -> None:
-    settings = dict(re.findall(r'(?m)^(ETCD_\w+)="(.*)"$', (configured.folder / "n1/etcd/etcd.env").read_text()))
+    settings = configured.read_settings("n1")
     for kind, port in (("CLIENT", 2379), ("PEER", 2380)):
         assert settings[f"ETCD_LISTEN_{kind}_URLS"] == f"https://[fd00::1]:{port}"
     nodes = "n1=https://[fd00::1]:2380,n2=https://[fd00::2]:2380,n3=https://10.1.1.3:2380"
