@@ -84,6 +84,7 @@ def test_promtool_and_amtool_accept_all_options(tmp_path: Path) -> None:
     targets = json.loads((files / "targets.json").read_text())
     assert {job: len(found) for job, found in targets.items()} == {
         "vipu-controller": 1,
+        "etcd": 0,
         "ipu-machine": 16,
         "node": 4,
         "pdu": 2,

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Prometheus with the rules of the role `monitoring` scrapes the nodes of etcd that the role `etcd` configures."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+import yaml
+
+from tests.ha.etcd_role import NODES, Applied, can_write, running_nodes
+from tests.peers.exporters import HOST, responds, running
+from tests.peers.monitoring_files import write_files
+from tests.peers.programs import needs
+from tests.peers.test_prometheus import Query, query_prometheus
+from tests.ports import free_port
+from tests.waiting import until
+
+pytestmark = needs("prometheus", "etcd", "openssl", packages="prometheus etcd-server openssl")
+SECONDS = 180  # busy machines are slow
+Nodes = tuple[Applied, dict[str, "subprocess.Popen[bytes]"]]
+
+
+@pytest.fixture(scope="module")
+def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
+    with running_nodes(tmp_path_factory.mktemp("etcd")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def prometheus(nodes: Nodes, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Query]:
+    """Run Prometheus with the targets that the role derives from the inventory. Alerts fire without waiting times."""
+    folder = tmp_path_factory.mktemp("prometheus")
+    settings = {"etcd_hosts": list(NODES), "etcd_metrics_port": nodes[0].metrics_port, "pod_rack": "rack1"}
+    hosts = {
+        name: {"pod_addresses": {"p2": address}, "pod_kind": "server", **settings} for name, address in NODES.items()
+    }
+    inventory, port = folder / "inventory.yml", free_port()
+    inventory.write_text(yaml.safe_dump({"controllers": {"hosts": hosts}}))
+    files = write_files(
+        folder,
+        inventory,
+        "n1",
+        vipu_api_host=HOST,
+        monitoring_scrape_interval="1s",
+        monitoring_prometheus_port=port,
+        monitoring_parts=["prometheus"],
+    )
+    targets = json.loads((files / "targets.json").read_text())["etcd"]
+    groups = [{"targets": [target["address"]], "labels": target["labels"]} for target in targets]
+    (files / "targets/etcd.json").write_text(json.dumps(groups))
+    rules = files / "rules/alerts.yml"
+    rules.write_text(re.sub(r"for: \w+", "for: 0s", rules.read_text()))
+    command = ["prometheus", f"--config.file={files}/prometheus.yml", f"--storage.tsdb.path={folder}/data"]
+    command.append(f"--web.listen-address={HOST}:{port}")
+    with running(command, folder / "prometheus.log", responds(f"http://{HOST}:{port}/-/ready")):
+        yield functools.partial(query_prometheus, port)
+
+
+def wait_alerts(query: Query, expected: dict[str, list[str]]) -> None:
+    """Wait until these alerts on etcd fire for these hosts, and no others."""
+
+    def firing() -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for each in query('ALERTS{alertname=~"Etcd.*", alertstate="firing"}'):
+            found.setdefault(each["metric"]["alertname"], []).append(each["metric"].get("host", ""))
+        return {name: sorted(hosts) for name, hosts in found.items()}
+
+    until(lambda: firing() == expected, SECONDS, lambda: f"{expected}: {firing()}")
+
+
+def test_alerts_report_the_first_lost_node_and_the_lost_majority(nodes: Nodes, prometheus: Query) -> None:
+    applied, processes = nodes
+    has_leader = 'etcd_server_has_leader{job="etcd", rack="rack1"} == 1'
+    until(lambda: len(prometheus(has_leader)) == len(NODES), SECONDS, "metrics of three nodes with a leader")
+    wait_alerts(prometheus, {})
+    for expected, name in (
+        ({"EtcdNodeDown": ["n1"]}, "n1"),
+        ({"EtcdNodeDown": list(NODES), "EtcdWithoutLeader": [""]}, "n2"),
+    ):
+        processes[name].kill()
+        processes[name].wait()
+        wait_alerts(prometheus, expected)
+    for name in ("n1", "n2"):
+        processes[name] = applied.start(name)
+    wait_alerts(prometheus, {})
+
+
+def test_alerts_on_disks_have_data(nodes: Nodes, prometheus: Query) -> None:
+    location = nodes[0].location("client.crt", "client.key")
+
+    def with_data(query: str) -> bool:
+        assert can_write(location)  # without changes, no disk is flushed
+        return {each["metric"]["host"] for each in prometheus(query)} == set(NODES)
+
+    for query in ("etcd:database_used:ratio > 0 < 0.8", "etcd:flush_duration_seconds:p99_5m > 0"):
+        until(functools.partial(with_data, query), SECONDS, query)
+    assert not prometheus('{__name__=~"grpc_server_.+|etcd_debugging_.+", job="etcd"}')
+
+
+def test_the_port_of_the_metrics_does_not_serve_records(nodes: Nodes) -> None:
+    applied, _processes = nodes
+    url = f"http://{NODES['n3']}:{applied.metrics_port}"
+    until(responds(f"{url}/metrics"), SECONDS, "metrics")
+    request = urllib.request.Request(f"{url}/v3/kv/range", b'{"key": "AA=="}', {"Content-Type": "application/json"})
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        urllib.request.urlopen(request, timeout=10)
