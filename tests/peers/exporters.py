@@ -27,8 +27,8 @@ def fetch(url: str) -> str:
 
 
 @contextmanager
-def running(command: Sequence[str | Path], log: Path, ready: Callable[[], bool]) -> Iterator[None]:
-    """Run a process until the end of the block, which starts when the process is ready."""
+def running(command: Sequence[str | Path], log: Path, ready: Callable[[], bool]) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a process until the end of the block, which starts when the process is ready. Yield the process."""
     with (
         log.open("w") as output,
         subprocess.Popen([str(part) for part in command], stdout=output, stderr=output) as process,
@@ -36,7 +36,7 @@ def running(command: Sequence[str | Path], log: Path, ready: Callable[[], bool])
         try:
             until(lambda: process.poll() is not None or ready(), SECONDS, log.read_text)
             assert process.poll() is None, log.read_text()
-            yield
+            yield process
         finally:
             process.terminate()
             try:

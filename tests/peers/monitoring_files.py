@@ -61,6 +61,13 @@ def write_files(
                         "mode": "0600",
                     },
                 },
+                {
+                    "ansible.builtin.copy": {
+                        "content": "{{ monitoring_services.alertmanager.arguments | to_nice_yaml }}",
+                        "dest": f"{target}/alertmanager_arguments.yml",
+                        "mode": "0600",
+                    },
+                },
             ],
         }
     ]
