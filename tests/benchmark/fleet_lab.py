@@ -42,7 +42,7 @@ class FleetLab(Lab):
         self.start_racks()
 
     def _server_options(self) -> list[str]:
-        return ["--metrics-host", f"{self._network}.0.1", "--metrics-port", str(METRICS_PORT)]
+        return ["--metrics-host", self._server_host, "--metrics-port", str(METRICS_PORT)]
 
     def start_racks(self) -> None:
         """Start the racks that do not run. Returns when all of their agents listen."""
@@ -52,18 +52,26 @@ class FleetLab(Lab):
 
     def kill_racks(self, *, all_racks: bool = False) -> None:
         """End the first rack or all racks with SIGKILL."""
-        for name in list(self._racks) if all_racks else ["first"]:
+        names = self._names(all_racks)
+        for name in names:
             self._racks[name].kill()
-        for name in list(self._racks) if all_racks else ["first"]:
+        for name in names:
             self._racks.pop(name).wait()
 
-    def freeze_first_rack(self) -> None:
-        """Stop the first rack without closing its connections, as when its power fails."""
-        self._racks["first"].send_signal(signal.SIGSTOP)
+    def freeze_racks(self, *, all_racks: bool = False) -> None:
+        """Stop the first rack or all racks without closing their connections, as when their power fails.
+
+        Attempts to connect do not fail, but have no response.
+        """
+        for name in self._names(all_racks):
+            self._racks[name].send_signal(signal.SIGSTOP)
 
     def thaw_first_rack(self) -> None:
         """Continue the first rack."""
         self._racks["first"].send_signal(signal.SIGCONT)
+
+    def _names(self, all_racks: bool) -> list[str]:
+        return list(self._racks) if all_racks else ["first"]
 
     def restart_server(self) -> Restart:
         """Kill the controller and start it again. Return the time until its first list of partitions."""

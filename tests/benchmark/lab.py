@@ -89,6 +89,7 @@ class Lab(Processes):
         self.machines: list[Machine] = []
         self.address = ""
         self._network = f"127.{own_octet()}"
+        self._server_host = f"{self._network}.0.1"
 
     @property
     def host(self) -> str:
@@ -193,15 +194,15 @@ class Lab(Processes):
         database = self.folder / "vipu-server.db"
         if not database.exists():
             initialise(database)
-        options = ["--host", f"{self._network}.0.1", "--port", str(port), "--database", str(database)]
+        options = ["--host", self._server_host, "--port", str(port), "--database", str(database)]
         options += ["--log-level", "warning", *self._server_options()]
-        server = self._start("openipu.vipu.server.main", options)
+        server = self._start("openipu.vipu.server.main", options, name := f"vipu-server-{self._server_host}")
         self._server, self._server_process = psutil.Process(server.pid), server
         if self._one_core:  # set early: all threads inherit the affinity
             os.sched_setaffinity(server.pid, self._cores[:1])
         line = server.stdout.readline().decode() if server.stdout else ""
         if " listening on " not in line:
-            raise RuntimeError(f"Cannot start vipu-server: {self._log_text('openipu.vipu.server.main')}")
+            raise RuntimeError(f"Cannot start vipu-server: {self._log_text(name)}")
         self.address = line.split(" listening on ")[1].strip()
 
     def _clusters(self) -> list[dict[str, Any]]:

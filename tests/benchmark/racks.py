@@ -27,6 +27,8 @@ def bench_racks(table: Table, _rounds: int) -> None:
     samples = {racks: _bring_up(racks) for racks in RACKS}
     for run, title in enumerate(("first run", "second run, unchanged")):
         one = samples[RACKS[0]][run]
+        table.add(f"site.yml, one rack, {title}: CPU, wall time", f"{one.cpu:.1f} s, {one.wall:.1f} s", "")
+        table.add("same, memory of the largest process", f"{one.memory:.0f} MB", "")
         for racks in RACKS[1:]:
             sample = samples[racks][run]
             ratio = sample.cpu / (racks * one.cpu)
