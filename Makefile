@@ -291,7 +291,7 @@ dashboards: venv ## draw the pictures of the dashboards from a run of the twin (
 bench: venv $(PEERS)/.ready ## benchmarks, each with the figure of a peer from the same run
 	python -m tests.benchmark
 
-bench-ha: venv ## speed of records in etcd beside the database and raw etcd (needs etcd-server)
+bench-ha: venv ## speed of records in etcd beside the database and raw etcd, and takeovers (needs etcd-server)
 	python -m tests.benchmark.stores
 
 soak-ha: venv ## 200 random faults of controllers and etcd nodes under load, with limits of outages (needs root, etcd-server and strace)

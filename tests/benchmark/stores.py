@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Speed of records and of the API on SQLite and on three nodes of etcd, beside raw etcd, in the same run.
+"""Speed of records and of the API on SQLite and on three nodes of etcd, beside raw etcd, in one run; and takeovers.
 
 Run it with ``python -m tests.benchmark.stores``. It needs etcd-server.
 """
@@ -16,7 +16,6 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import grpc
 from aetcd import rpc
 from tabulate import tabulate
 
@@ -32,7 +31,8 @@ from openipu.vipu.storage.etcd.client import EtcdClient
 from openipu.vipu.storage.store import Store
 from openipu.vipu.storage.writer import RecordWriter
 from tests.benchmark.controller import partition, send_all
-from tests.benchmark.lab import Lab, wait_until
+from tests.benchmark.etcd_lab import EtcdLab, TakeoverLab
+from tests.benchmark.lab import MACHINES_PER_POD, Lab
 from tests.benchmark.measure import Table, Target
 from tests.ha.etcd_nodes import EtcdCluster
 from tests.ha.replica import Replica
@@ -40,6 +40,7 @@ from tests.unit.vipu.domain.rules_support import pod
 
 CALLERS, SECONDS, ROUNDS = 64, 3.0, 3
 PODS, CREATES = 64, 2048  # of the controllers
+FLEETS = ((1, 64), (64, 4096), (160, 10_000))  # racks and partitions of a takeover; each machine has four IPUs
 THIRD, TEN = Target("≥ 1/3", 1 / 3, at_least=True), Target("≤ 10 ×", 10)
 _VALUE = b"x" * 400  # a record of a partition
 
@@ -164,28 +165,6 @@ class LoadTable(Table):
         return f"{self.title}\n\n{tabulate(rows, headers)}"
 
 
-class EtcdLab(Lab):
-    """Lab whose controller has its records in etcd."""
-
-    def __init__(self, pods: int, url: str) -> None:
-        super().__init__(pods)
-        self._url = url
-
-    def _server_options(self) -> list[str]:
-        return ["--store", self._url]
-
-    def _connect(self) -> None:
-        super()._connect()
-        wait_until(self._leads, "the controller leads")
-
-    def _leads(self) -> bool:
-        try:
-            self._admin.ListAgents(admin.ListAgentsRequest(), timeout=10)
-        except grpc.RpcError:
-            return False
-        return True
-
-
 def bench_writers(cluster: EtcdCluster, folder: Path, table: LoadTable) -> None:
     """Measure the writer of records without the API."""
     database = folder / "records.db"
@@ -254,6 +233,34 @@ def bench_calls(lab: Lab, name: str, samples: Samples) -> None:
         lab.wait_idle()
 
 
+def bench_takeover(cluster: EtcdCluster, table: LoadTable) -> None:
+    """Measure the memory of a leader and of a follower, and the time from a kill of the leader."""
+    peers = ("", "", "")
+    for racks, partitions in FLEETS:
+        url = f"{cluster.url}/takeover{racks}"
+        content.initialise(keys.parse(url))
+        load = os.getloadavg()[0]
+        with TakeoverLab(racks, url) as lab:
+            lab.apply_pods(racks, partitions)
+            lab.wait_active(partitions)
+            lab.wait_agents_up()
+            lab.start_follower()
+            lab.wait_idle()
+            leader, follower = lab.memory(), lab.follower_memory()
+            listed, up = lab.take_over()
+        values = (f"{leader:.0f} MB, {follower:.0f} MB", f"{listed:.2f} s", f"{up:.2f} s")
+        names = (
+            "memory of leader and follower",
+            "kill of the leader until the first list",
+            "same, until all agents are up",
+        )
+        title = f"{racks * MACHINES_PER_POD} agents, {partitions} partitions"
+        for name, value, peer in zip(names, values, peers, strict=True):
+            table.add(f"{name}, {title}", value, peer)
+            table.loads.append(f"{load:.1f}")
+        peers = peers if any(peers) else tuple(f"one rack: {value}" for value in values)
+
+
 def main() -> None:
     """Measure and print a table of figures. Missed targets are reported, and the exit status is 0."""
     log.configure("text", "warning")
@@ -263,6 +270,7 @@ def main() -> None:
         try:
             bench_writers(cluster, Path(folder), table)
             bench_api(cluster, table)
+            bench_takeover(cluster, table)
         finally:
             cluster.stop()
             print(table.text())
