@@ -110,6 +110,37 @@ def test_models_of_unmanaged_devices_are_not_checked(pod, managed):
     assert "warning" not in done.output
 
 
+BOND = (
+    ", servers: [{name: s1}], switches: [{name: tor1, kind: data%s}, {name: tor2, kind: data%s}, "
+    "{name: mgmt, kind: management}], cables: [{device: s1, connector: data2, switch: %s, port: Ethernet31/1}]"
+)
+
+
+@pytest.mark.parametrize("managed", [("", ""), ("", ", managed: false")])
+def test_a_bond_with_links_to_two_switches_is_a_warning(pod, managed):
+    path = pod.write(rack_tail=BOND % (*managed, "tor2"))
+    done = program("validate", ".")
+    assert done.exit_code == 0, done.output
+    warning, summary = done.output.splitlines()
+    column = path.read_text().splitlines()[5].index("switch: tor2") + 1
+    assert warning == (
+        f"pod.yml:6:{column}: warning: server 's1': its bond has links to several switches, data1 to 'tor1' and data2 "
+        "to 'tor2'. The playbooks configure no MLAG, so only one link carries traffic. Use ports of one switch, or "
+        "configure MLAG yourself and set 'managed: false' for these switches."
+    )
+    assert summary.endswith(" 1 warning.")
+
+
+@pytest.mark.parametrize(
+    ("managed", "switch"), [(("", ""), "tor1"), ((", managed: false", ", managed: false"), "tor2")]
+)
+def test_bonds_of_one_switch_or_of_the_site_are_no_warnings(pod, managed, switch):
+    pod.write(rack_tail=BOND % (*managed, switch))
+    done = program("validate", ".")
+    assert done.exit_code == 0, done.output
+    assert "warning" not in done.output
+
+
 def test_errors_of_yaml_have_a_column(pod):
     pod.write(tail="users:\n  - id: a\n     role: user\n")
     done = program("validate", pod.pod_yml)

@@ -48,11 +48,11 @@ def validate(context: click.Context, folder: Path, output: str) -> None:
     """Validate the POD of FOLDER, a folder or a pod.yml.
 
     Print all mistakes as FILE:LINE:COLUMN: MESSAGE. The exit status is 1 if there are any. Unknown models of switches
-    and PDUs are warnings.
+    and PDUs, and bonds with links to several switches, are warnings.
     """
     path = _found(folder)
     pod, mistakes = files.read(path)
-    warnings = [] if pod is None else files.unknown_models(pod)
+    warnings = [] if pod is None else files.warnings(pod)
     if output == "json":
         found = {"mistakes": mistakes, "warnings": warnings}
         plain = {name: [each.as_json() for each in places] for name, places in found.items()}
