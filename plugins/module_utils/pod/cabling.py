@@ -125,8 +125,8 @@ class _Cabling:
             cabled: dict[str, list[model.Cable]] = {}
             for cable in self._found:
                 cabled.setdefault(cable.device, []).append(cable)
-            for rack, _block in self._racks:
-                self._check_connectors(rack, cabled)
+            for rack, block in self._racks:
+                self._check_connectors(rack, block, cabled)
         return tuple(self._found)
 
     def _read(self, rack: model.Rack, block: Block, rows: list[Block]) -> None:
@@ -204,29 +204,40 @@ class _Cabling:
             raise row.error(message, key).unless(self._left_out.explains(row[key], *kinds))
         return self._devices[row[key]]
 
-    def _check_connectors(self, rack: model.Rack, cabled: dict[str, list[model.Cable]]) -> None:
-        """Record managed devices of a rack without the cables that they need."""
+    def _check_connectors(self, rack: model.Rack, block: Block, cabled: dict[str, list[model.Cable]]) -> None:
+        """Record managed devices of a rack without the cables that they need.
+
+        Several devices that need a switch of a kind which the rack does not have are one mistake, that of the rack.
+        """
         kinds = {switch.kind for switch in rack.switches}
+        absent: set[str] = set()
+        without_switch, other = [], []
         for device in _devices(rack):
             missing = [] if device.name in self._doubtful else self._missing(device, cabled.get(device.name, []))
-            if not missing:
-                continue
             networks = connectors(device)
-            absent = {model.SWITCHES[networks[connector][0]] for connector in missing} - kinds
-            reason, remedy = "the reference port map has no port for it", "set 'cables'"
-            if absent:
-                reason = "rack '%s' has no %s switch" % (rack.name, " and no ".join(sorted(absent)))
-                remedy = "add it to 'switches', or set 'cables'"
-            message = "%s '%s' has no cable for %s, because %s: %s" % (
-                _LABELS[type(device)],
-                device.name,
-                ", ".join(missing),
-                reason,
-                remedy,
-            )
-            if not isinstance(device, model.Machine):
-                message += ", or set 'managed: false'"
-            self._mistakes.add(self._rows[device.name].error(message, "name"))
+            needed = {model.SWITCHES[networks[connector][0]] for connector in missing} - kinds
+            absent |= needed
+            if missing:
+                (without_switch if needed else other).append((device, missing))
+        reason = "rack '%s' has no %s switch" % (rack.name, " and no ".join(sorted(absent)))
+        if len(without_switch) > 1:
+            device, missing = without_switch[0]
+            message = "%s, so %d devices have no cable, such as %s '%s' for %s: add it to 'switches', or set 'cables'"
+            label = _LABELS[type(device)]
+            parts = (reason, len(without_switch), label, device.name, ", ".join(missing))
+            self._mistakes.add(block.error(message % parts, "switches"))
+        elif without_switch:
+            self._report_missing(*without_switch[0], reason, "add it to 'switches', or set 'cables'")
+        for device, missing in other:
+            self._report_missing(device, missing, "the reference port map has no port for it", "set 'cables'")
+
+    def _report_missing(self, device: _Cabled, missing: list[str], reason: str, remedy: str) -> None:
+        """Record a device without the cables of some connectors."""
+        if not isinstance(device, model.Machine):
+            remedy += ", or set 'managed: false'"
+        message = "%s '%s' has no cable for %s, because %s: %s"
+        parts = (_LABELS[type(device)], device.name, ", ".join(missing), reason, remedy)
+        self._mistakes.add(self._rows[device.name].error(message % parts, "name"))
 
     def _missing(self, device: _Cabled, cables: list[model.Cable]) -> list[str]:
         """Return the connectors without a cable that the playbooks or IPU programs use."""

@@ -31,7 +31,8 @@ class ObjectLists:
         self._racks = {rack.name: rack for rack in racks}
         self._machines = {machine.name: machine for rack in racks for machine in rack.machines}
         self._ids: dict[str, UniqueValues] = {}
-        self._machines_in_clusters, self._machines_in_allocations = UniqueValues("machine"), UniqueValues("machine")
+        self._cluster_of: dict[str, str] = {}  # first cluster of each machine, with its line
+        self._machines_in_allocations = UniqueValues("machine")
         self.clusters: dict[str, model.Cluster] = {}
         self.allocations: dict[str, model.Allocation] = {}
         self._left: dict[str, int] = {}  # cluster id -> IPU-Machines in no allocation yet
@@ -121,9 +122,10 @@ class ObjectLists:
             self._uncertain.add(id)
         if not rows and id not in self._uncertain:
             raise block.error("cluster '%s' has no machines: add machines to the machines file" % id, key)
-        for machine, line in rows:
-            with self._mistakes.collect():
-                self._machines_in_clusters.take(machine.name, "cluster '%s'" % id, block.error("", key, line))
+        if (
+            not id or id not in self.clusters
+        ):  # a cluster with a used id may be a copy, so its machines are not compared
+            self._compare_machines(block, id, key, rows)
         ilds = block["num_ilds"]
         if ilds is not None and id not in self._uncertain:
             with self._mistakes.collect():
@@ -131,6 +133,25 @@ class ObjectLists:
         return model.Cluster(
             id, tuple(machine for machine, _line in rows), block["topology"], ilds or 1, block["cluster_topology"]
         )
+
+    def _compare_machines(
+        self, block: Block, id: str, key: str, rows: t.Iterable[tuple[model.Machine, int | None]]
+    ) -> None:
+        """Record the other clusters with machines of this one, each once, and machines that are in this one twice."""
+        own = "cluster '%s' (line %d)" % (id, block.line)
+        shared: dict[str, list[tuple[model.Machine, int | None]]] = {}
+        for machine, line in rows:
+            if machine.name in self._cluster_of:
+                shared.setdefault(self._cluster_of[machine.name], []).append((machine, line))
+            else:
+                self._cluster_of[machine.name] = own
+        for owner, found in shared.items():
+            message = "cluster '%s' shares %s with %s: list each machine in one cluster"
+            message %= (id, _listed(found, key), owner)
+            if owner == own:
+                self._uncertain.add(id)
+                message = "cluster '%s' has %s twice: remove one of the entries" % (id, _listed(found, key))
+            self._mistakes.add(block.error(message, key, found[0][1]))
 
     def _check_domains(self, block: Block, key: str, rows: list[tuple[model.Machine, int | None]], ilds: int) -> None:
         """Reject IPU-Link domains of different sizes, and those with machines that are not above each other."""
@@ -252,6 +273,13 @@ class ObjectLists:
 def _subject(kind: str, block: Block) -> str:
     """Return an object for messages, without an invalid id."""
     return "%s '%s'" % (kind, block["id"]) if block["id"] else kind
+
+
+def _listed(rows: t.Iterable[tuple[model.Machine, int | None]], key: str) -> str:
+    """Return machines of a cluster by the entries of ``key``: machines, or racks."""
+    names = list(dict.fromkeys(machine.rack if key == "racks" else machine.name for machine, _line in rows))
+    more = " and %d more" % (len(names) - 1) if len(names) > 1 else ""
+    return "%s '%s'%s" % ("machines of rack" if key == "racks" else "machine", names[0], more)
 
 
 def _machines_by_rack(rows: t.Iterable[tuple[model.Machine, int | None]]) -> list[tuple[str, int]]:

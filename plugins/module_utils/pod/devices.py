@@ -23,7 +23,8 @@ class Devices:
         self._mistakes = mistakes
         self._left_out = left_out
         self._agents, self._serials = UniqueValues("agent id"), UniqueValues("serial number")
-        self._unknown_racks: dict[str, list[tuple[str, Block]]] = {}  # owner and row of each machine, by rack
+        # Owner and row of each machine without a known rack, by rack.
+        self._unknown_racks: dict[str | None, list[tuple[str, Block]]] = {}
         self._units, self._heights = UniqueValues("unit"), UniqueValues("rack unit")
         self.blocks = self._racks(top)
         self._inventory_names.check_racks(self.blocks)
@@ -98,9 +99,8 @@ class Devices:
         else:
             self._take(block, "machine")
         owner = "machine '%s'" % name if name else "machine"
-        rack, placed = None, False
+        rack, placed = self._rack_of_machine(block, owner, racks), False
         with self._mistakes.collect():
-            rack = self._rack_of_machine(block, owner, racks)
             if rack is not None and unit is not None:
                 self._units.take("%d of rack '%s'" % (unit, rack), owner, block.error("", "unit"))
                 placed = True
@@ -125,25 +125,31 @@ class Devices:
         return model.Machine(name, rack, interfaces, unit, agent, block.get("rack_unit"), block.get("serial"))
 
     def _rack_of_machine(self, block: Block, owner: str, racks: dict[str, Block]) -> str | None:
-        """Return the name of the rack of a machine, None if it is invalid. Raises PodError."""
+        """Return the name of the rack of a machine, None if it is invalid, missing or unknown."""
         if "rack" in block.invalid:
             return None
         rack: str | None = block.get("rack") or (next(iter(racks)) if len(racks) == 1 else None)
-        if rack is None:
-            raise block.error("%s has no rack: set the column 'rack'" % owner).unless(not racks)
-        if rack not in racks:
+        if rack is None or rack not in racks:
             self._unknown_racks.setdefault(rack, []).append((owner, block))
             return None
         return rack
 
     def _report_unknown_racks(self, racks: dict[str, Block]) -> None:
-        """Record each unknown rack once: all its machines have one cause, such as a rack with a new name."""
+        """Record each unknown rack once: all its machines have one cause, such as a rack with a new name.
+
+        Machines without a rack have one cause too: the column.
+        """
         for rack, machines in self._unknown_racks.items():
             (owner, first), last = machines[0], machines[-1][1]
             if len(machines) > 1:
                 owner = "%d machines in lines %d to %d" % (len(machines), first.line, last.line)
-            message = "%s: %s" % (owner, unknown("rack", rack, racks, self._mistakes))
-            self._mistakes.add(first.error(message, "rack").unless("rack" in self._left_out.unnamed))
+            if rack is None:
+                verb = "have" if len(machines) > 1 else "has"
+                error = first.error("%s %s no rack: set the column 'rack'" % (owner, verb)).unless(not racks)
+            else:
+                message = "%s: %s" % (owner, unknown("rack", rack, racks, self._mistakes))
+                error = first.error(message, "rack").unless("rack" in self._left_out.unnamed)
+            self._mistakes.add(error)
 
     def _rack(self, block: Block, machines: tuple[model.Machine, ...]) -> model.Rack:
         name, number = block["name"], block["number"]

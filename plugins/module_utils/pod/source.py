@@ -230,10 +230,12 @@ class Table:
 def read_csv(path: str, columns: t.Collection[str], required: t.Iterable[str], mistakes: Mistakes) -> Table:
     """Return a CSV file with a header, without empty cells and empty lines.
 
-    Unknown columns and rows of another length are recorded in ``mistakes``. Raises PodError for the file as a whole.
+    Unknown columns, rows of another length and required columns without any value are recorded in ``mistakes``. Raises
+    PodError for the file as a whole.
     """
     table = Table()
     header: list[str] | None = None
+    header_line = 0
     reader = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
     try:
         for cells in reader:
@@ -242,7 +244,7 @@ def read_csv(path: str, columns: t.Collection[str], required: t.Iterable[str], m
             if not any(cells) or cells[0].startswith("#"):
                 continue
             if header is None:
-                header = _header(path, line, cells, columns, required, mistakes)
+                header, header_line = _header(path, line, cells, columns, required, mistakes), line
                 continue
             if len(cells) != len(header):
                 wrong = "the line has %d values and the header %d: separate them with commas, leave unknown ones empty"
@@ -258,6 +260,13 @@ def read_csv(path: str, columns: t.Collection[str], required: t.Iterable[str], m
         raise PodError(path, reader.line_num, "is not CSV: %s" % error) from None
     if header is None:
         raise PodError(path, None, "is empty: start it with the header line '%s'" % ",".join(required))
+    for column in required:
+        if len(table.rows) > 1 and not any(column in row for row in table.rows):
+            empty = "the column '%s' is empty in %d lines: fill it in" % (column, len(table.rows))
+            mistakes.add(PodError(path, header_line, empty))
+            for row in table.rows:
+                row.put(column, None, row.line)
+                row.unusable.add(column)
     return table
 
 
