@@ -9,10 +9,10 @@ either is not reported as misplaced.
 
 from __future__ import annotations
 
-import re
 import typing as t
 from dataclasses import asdict, dataclass
 
+from ..natural_order import natural
 from ..reconcile import Object
 
 
@@ -61,7 +61,7 @@ def check(cables: t.Sequence[Object], observed: Observations) -> list[Object]:
         places = expected.setdefault(_short(cable["device"]), set())
         places.update([cable["port"], *_locate(cable, observed).values()])
     discovered: dict[str, list[str]] = {}
-    for port in sorted(observed.names, key=_natural):
+    for port in sorted(observed.names, key=natural):
         for name in observed.names[port]:
             discovered.setdefault(name, []).append(port)
     # Ports that have a device as LLDP neighbour, without the expected and located ports of its cables. LLDP does not
@@ -115,11 +115,6 @@ def _check(cable: Object, observed: Observations, strays: dict[str, list[str]]) 
 def _locate(cable: Object, observed: Observations) -> dict[str, str]:
     """Return the ports that have learnt the MAC addresses of a cable."""
     return {mac: observed.macs[mac.lower()] for mac in cable.get("macs") or () if mac.lower() in observed.macs}
-
-
-def _natural(port: str) -> list[t.Any]:
-    """Return the sort key for natural order of port names."""
-    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", port)]
 
 
 def _short(name: str) -> str:

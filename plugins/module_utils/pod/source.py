@@ -21,6 +21,7 @@ try:
 except ImportError:
     HAS_YAML = False
 
+from ..natural_order import natural
 from .mistakes import Mistakes, PodError
 
 # What to do about the most frequent problems that PyYAML and libyaml report.
@@ -341,7 +342,7 @@ def unknown(kind: str, name: str, known: t.Collection[str], mistakes: Mistakes |
     """
     if mistakes is not None and not mistakes.may_compare(len(known)):
         return "unknown %s '%s': use one of the %d known names" % (kind, name, len(known))
-    names = sorted(known)
+    names = sorted(known, key=natural)
     near = similar(name, names)
     if near:
         return "unknown %s '%s': did you mean '%s'?" % (kind, name, near)

@@ -67,3 +67,22 @@ def test_all_unknown_names_of_an_ordinary_file_have_a_suggestion(pod):
     assert found == [
         f"cluster 'cl': unknown machine '{name}': did you mean '{name.replace(',', '.')}'?" for name in names
     ]
+
+
+@pytest.mark.parametrize(
+    ("known", "listed"),
+    [
+        ({"Ethernet10", "Ethernet2", "Ethernet1", "Management1"}, "Ethernet1, Ethernet2, Ethernet10, Management1"),
+        ({"Ethernet9/1", "Ethernet10/2", "Ethernet10/1"}, "Ethernet9/1, Ethernet10/1, Ethernet10/2"),
+        ({"7", "a²", "a10", "a9"}, "7, a9, a10, a²"),
+    ],
+)
+def test_known_names_are_in_natural_order(known, listed):
+    assert source.unknown("port", "zzz", known) == f"unknown port 'zzz': known are {listed}"
+
+
+def test_the_lowest_ports_of_a_switch_are_listed(pod):
+    tail = ", switches: [{name: tor, kind: data}, {name: mgmt, kind: management, uplinks: [Port7]}]"
+    (found,) = messages(pod.write(rack_tail=tail))
+    ports = ", ".join(f"Ethernet{number}" for number in range(1, 21))
+    assert found == f"switch 'mgmt': unknown port of a DCS-7010T-48-F 'Port7': known are {ports} and 33 more"
