@@ -3,6 +3,11 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import subprocess
+import sys
+
 import pytest
 from click.testing import CliRunner
 
@@ -64,8 +69,11 @@ def test_a_list_sets_the_number_of_racks(tmp_path, options, machines, servers):
         (("--machines", "16,"), "'16,': a number is missing: write one number, or a list such as 16,8."),
         (("--servers", ""), "'': a number is missing: write one number, or a list such as 16,8."),
         (("--racks", 3, "--machines", "16,8"), "'16,8': give one number, or one for each of the 3 racks."),
-        (("--racks", 2, "--machines", "16,0"), "0 is not in the range 1<=x<=32."),
-        (("--racks", 2, "--servers", "4,x"), "'x' is not a valid integer range."),
+        (("--racks", 2, "--machines", "16,0"), "'0' is not a number from 1 to 32."),
+        (("--racks", 2, "--servers", "4,x"), "'x' is not a number from 0 to 4."),
+        (("--machines", "sixteen"), "'sixteen' is not a number from 1 to 32."),
+        (("--racks", "two"), "'two' is not a number from 1 to 64."),
+        (("--racks", 65), "'65' is not a number from 1 to 64."),
         (("--racks", 2, "--servers", "0"), "the controller needs a server: set at least one."),
     ],
 )
@@ -83,6 +91,30 @@ def test_a_terminal_suggests_the_length_of_a_list(tmp_path, monkeypatch):
     assert done.exit_code == 0, done.output
     assert "racks [2]:" in done.output
     assert len(load(str(tmp_path / "pod.yml")).racks) == 2
+
+
+def test_a_terminal_asks_for_plain_values(tmp_path):
+    ours, theirs = pty.openpty()
+    try:
+        os.write(ours, b"\n2\nmany\n4\n\n")
+        done = subprocess.run(
+            [sys.executable, "-m", "openipu.pod_files.cli.main", "init", tmp_path],
+            stdin=theirs,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert done.returncode == 0, done.stderr
+    questions = done.stdout.partition("Wrote ")[0]
+    assert questions.splitlines() == [
+        "Name of the POD [pod1]: Number of racks [1]: IPU-Machines per rack [16]: "
+        "Error: 'many' is not a number from 1 to 32.",
+        "IPU-Machines per rack [16]: Servers per rack [4]: ",
+    ]
+    assert [len(rack.machines) for rack in load(str(tmp_path / "pod.yml")).racks] == [4, 4]
 
 
 def test_existing_files_are_kept(tmp_path):

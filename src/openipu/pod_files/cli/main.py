@@ -75,13 +75,26 @@ def _name(context: click.Context, parameter: click.Parameter, value: str) -> str
     return value
 
 
+class _Number(click.IntRange):
+    """Number in a range."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number. Raises BadParameter."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f"{value!r} is not a number from {self.min} to {self.max}.", param, ctx)
+
+
 class _PerRack(click.ParamType[Any]):
     """One number for all racks, or a list with a number for each rack."""
 
     name = "number,…"
 
     def __init__(self, lowest: int, highest: int) -> None:
-        self._number: click.ParamType[Any] = click.IntRange(lowest, highest)
+        self._number = _Number(lowest, highest)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
         """Return the numbers. Raises BadParameter."""
@@ -115,7 +128,8 @@ def _each_rack(option: str, numbers: tuple[int, ...], racks: int) -> tuple[int, 
 
 def _asked(*names: str, **settings: Any) -> Callable[[_Command], _Command]:
     """Return an option that is asked for at a terminal, and has its default elsewhere."""
-    return click.option(*names, show_default=True, prompt=sys.stdin.isatty(), **settings)
+    prompt = settings["help"].partition(".")[0] if sys.stdin.isatty() else False
+    return click.option(*names, show_default=True, prompt=prompt, **settings)
 
 
 @main.command()
@@ -125,7 +139,7 @@ def _asked(*names: str, **settings: Any) -> Callable[[_Command], _Command]:
     "--racks",
     cls=_Racks,
     default=1,
-    type=click.IntRange(1, 64),
+    type=_Number(1, 64),
     help="Number of racks. Omit to use the length of a list in --machines or --servers.",
 )
 @_asked("--machines", default="16", type=_PerRack(1, MACHINES_PER_RACK), help="IPU-Machines per rack.")
