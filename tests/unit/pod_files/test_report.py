@@ -76,6 +76,52 @@ def test_a_prepared_difference_has_changed_lines_only(report):
     assert change.lines == ("+logging host 10.1.3.101",)
 
 
+def test_changed_lines_follow_the_line_of_their_section(report):
+    prepared = """\
+--- system:/running-config
++++ session:/openipu-session-config
+@@ -10,9 +10,11 @@
+    mtu 9214
++   no shutdown
+ !
+ interface Ethernet1
+-   description old
++   description new
+    mtu 9214
++   spanning-tree portfast
+ !
+ interface Ethernet2
+ !
++interface Ethernet3
++   description m3
++   switchport access vlan 13
+ !
+ interface Ethernet4
+    qos
++      priority 7
+@@ -80,2 +82,3 @@
+    mtu 9214
++   description m9
++hostname tor1
+"""
+    [change] = report(result("tor1", changed=True, diff=[{"prepared": prepared}])).changes()
+    assert change.lines == (
+        "+   no shutdown",
+        " interface Ethernet1",
+        "-   description old",
+        "+   description new",
+        "+   spanning-tree portfast",
+        "+interface Ethernet3",
+        "+   description m3",
+        "+   switchport access vlan 13",
+        " interface Ethernet4",
+        "    qos",
+        "+      priority 7",
+        "+   description m9",
+        "+hostname tor1",
+    )
+
+
 def test_a_rescued_failure_is_none(report):
     rescued = result("server1", "failed", msg="first")
     found = report(rescued, result("server1", "failed", msg="agent 127.16.2.1 failed")).failures()

@@ -250,8 +250,7 @@ class Report:
             if not isinstance(diff, dict):
                 continue
             if prepared := diff.get("prepared"):
-                compared = [line for line in str(prepared).splitlines() if line[1:].strip(" !")]
-                lines = [line for line in compared if line[0] in "+-" and line[:3] not in ("+++", "---")]
+                lines = list(_changed_lines(str(prepared)))
             else:
                 own = self.translator.original
                 before, after = _as_lines(diff.get("before"), own), _as_lines(diff.get("after"), own)
@@ -287,6 +286,24 @@ def _state(run: Run, name: str) -> str:
 def changes(number: int) -> str:
     """Return a number of changes as text."""
     return files.count(number, "change")
+
+
+def _changed_lines(prepared: str) -> Iterator[str]:
+    """Yield the changed lines of a unified diff, after the unchanged lines of their sections, such as an interface."""
+    sections: dict[int, str] = {}  # unchanged lines above, by indentation
+    for line in prepared.splitlines():
+        text = line[1:]
+        if line.startswith("@@"):
+            sections.clear()
+        elif text.strip(" !") and line[:3] not in ("+++", "---"):
+            depth = len(text) - len(text.lstrip())
+            sections = {indentation: above for indentation, above in sections.items() if indentation < depth}
+            if line[0] in "+-":
+                yield from sections.values()
+                sections.clear()
+                yield line
+            else:
+                sections[depth] = line
 
 
 def _as_lines(value: Any, own: Callable[[str], str]) -> list[str]:
