@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import difflib
 import io
@@ -37,10 +38,14 @@ _YAML_HINTS = {
 }
 _MAX_NAMED = 20  # maximum number of names in a message
 _INVALID = object()  # in the place of a value that YAML cannot convert, a recorded mistake
+_INT = "tag:yaml.org,2002:int"
 _OCTAL = re.compile(r"[-+]?0[0-7_]+")  # an octal number in YAML 1.1
 _OCTAL_MESSAGE = (
     "invalid value '%s': YAML reads a number with a leading zero as octal, here %d. Write %d, or quote a text"
 )
+_PREFIXED = re.compile(r"[-+]?0([box])\w+")  # a number in another base, or a text such as 0o9
+_BASES = {"b": "binary", "o": "octal", "x": "hexadecimal"}
+_PREFIXED_MESSAGE = "invalid value '%s': this is the %s form of %d. Write %d, or quote a text"
 _OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs"}
 
 
@@ -202,12 +207,9 @@ class _Tree:
     def _scalar(self, node: t.Any) -> t.Any:
         """Return a single value. Raises PodError when YAML cannot convert it."""
         # YAML 1.1 reads a MAC of digits only as a number in base 60.
-        if node.tag == "tag:yaml.org,2002:int" and ":" in node.value:
+        if node.tag == _INT and ":" in node.value:
             return node.value
-        if node.tag == "tag:yaml.org,2002:int" and _OCTAL.fullmatch(node.value):
-            decimal = int(node.value.replace("_", ""))
-            values = (node.value, self.loader.construct_object(node), decimal)
-            raise PodError(self.path, _line(node.start_mark), _OCTAL_MESSAGE % values)
+        self._check_base(node)
         try:
             return self.loader.construct_object(node)
         except ValueError as error:
@@ -218,6 +220,20 @@ class _Tree:
         except (AttributeError, LookupError):  # PyYAML does not verify values with an explicit tag
             message = "invalid value '%s': it does not match the tag '%s'. Remove the tag" % (node.value, node.tag)
             raise PodError(self.path, _line(node.start_mark), message) from None
+
+    def _check_base(self, node: t.Any) -> None:
+        """Reject a number in another base. '0o' starts a number in YAML 1.2, and a text in YAML 1.1."""
+        number = node.tag == _INT
+        if number and _OCTAL.fullmatch(node.value):
+            decimal = int(node.value.replace("_", ""))
+            values = (node.value, self.loader.construct_object(node), decimal)
+            raise PodError(self.path, _line(node.start_mark), _OCTAL_MESSAGE % values)
+        prefixed = _PREFIXED.fullmatch(node.value)
+        if prefixed and (number or (prefixed[1] == "o" and not node.style)):
+            with contextlib.suppress(ValueError):  # such as the text 0o9
+                decimal = int(node.value.replace("_", ""), 0)
+                message = _PREFIXED_MESSAGE % (node.value, _BASES[prefixed[1]], decimal, decimal)
+                raise PodError(self.path, _line(node.start_mark), message)
 
 
 class Table:

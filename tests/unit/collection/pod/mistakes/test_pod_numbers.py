@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Numbers out of range, and numbers that YAML reads as octal."""
+"""Numbers out of range, and numbers in other bases."""
 
 from __future__ import annotations
 
@@ -40,6 +40,37 @@ def test_numbers_with_a_leading_zero_are_rejected(pod, text, octal, decimal):
         f"invalid value '{text}': YAML reads a number with a leading zero as octal, here {octal}."
         f" Write {decimal}, or quote a text"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "base", "decimal"),
+    [
+        ("0o143", "octal", 99),
+        ("-0o1_7", "octal", -15),
+        ("0x63", "hexadecimal", 99),
+        ("+0xF_f", "hexadecimal", 255),
+        ("0b11", "binary", 3),
+    ],
+)
+@pytest.mark.parametrize(
+    "content",
+    [{"networks": "networks: {gw: {vlan: %s}}"}, {"rack_tail": ", servers: [{name: %s}]"}],
+    ids=["number", "name"],
+)
+def test_numbers_with_the_prefix_of_a_base_are_rejected(pod, text, base, decimal, content):
+    path = pod.write(**{key: value % text for key, value in content.items()})
+    with pytest.raises(PodError) as caught:
+        load(str(path))
+    [mistake] = caught.value.mistakes
+    assert mistake.message == (
+        f"invalid value '{text}': this is the {base} form of {decimal}. Write {decimal}, or quote a text"
+    )
+
+
+@pytest.mark.parametrize("text", ["'0x63'", "'0o63'", "0o9", "0b2", "0xyz"])
+def test_texts_that_start_like_a_base_are_valid(pod, text):
+    [rack] = load(str(pod.write(rack_tail=f", servers: [{{name: {text}}}]"))).racks
+    assert rack.servers[0].name == text.strip("'")
 
 
 @pytest.mark.parametrize("text", ["143", "'0143'"])
