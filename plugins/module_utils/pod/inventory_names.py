@@ -18,8 +18,8 @@ GROUPS = (
     *("machines", "poplar_servers", "controllers", "switches", "data_switches", "management_switches", "pdus"),
     *(DEPLOYED % role for role in spec.HOST_ROLES),
 )
-_BUILT_IN = ("all", "ungrouped")  # groups of Ansible
-_LOCALHOST = "localhost"  # host of Ansible that is in no group
+BUILT_IN = ("all", "ungrouped")  # groups of Ansible
+LOCALHOST = "localhost"  # host of Ansible that is in no group
 _INVALID = re.compile(r"^[\d\W]|[^\w]")  # characters that Ansible replaces in names of groups
 
 
@@ -37,7 +37,7 @@ class InventoryNames:
         name = top["name"] or ""
         shared = top["shared_inventory"] and name
         self._rack_prefix, self._host_prefix = (name + "_", name + "-") if shared else ("", "")
-        groups = (*GROUPS, *(UNMANAGED % group for group in GROUPS), *_BUILT_IN)
+        groups = (*GROUPS, *(UNMANAGED % group for group in GROUPS), *BUILT_IN)
         self._reserved = {*groups, group_name("pod_" + name)}
         self._racks: dict[str, str] = {}  # by group
 
@@ -54,7 +54,7 @@ class InventoryNames:
         """Record a device whose host has a reserved name or the name of the group of a rack."""
         name = self._host_prefix + device["name"]
         reason = None
-        if name in self._reserved or name == _LOCALHOST:
+        if name in self._reserved or name == LOCALHOST:
             reason = "is reserved"
         elif name in self._racks:
             reason = "is the group of rack '%s'" % self._racks[name]

@@ -3,10 +3,19 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from ansible.inventory.group import to_safe_group_name
-from ansible_collections.openipu.pod.plugins.module_utils.pod.inventory_names import group_name
+from ansible_collections.openipu.pod.plugins.module_utils.pod.inventory_names import (
+    BUILT_IN,
+    GROUPS,
+    LOCALHOST,
+    group_name,
+)
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import load
+
+from tests import ROOT
 
 from .test_pod_mistakes import mistakes
 
@@ -49,3 +58,15 @@ def test_names_in_a_shared_inventory_have_the_name_of_the_pod(pod):
 @pytest.mark.parametrize("name", ["rack1", "rack-1", "1rack", "a.b-c"])
 def test_names_of_groups_are_those_of_ansible(name):
     assert group_name(name) == to_safe_group_name(name, force=True, silent=True)
+
+
+def test_the_page_of_the_model_lists_the_reserved_names():
+    page = (ROOT / "docs/reference/pod-model.md").read_text()
+    section = page.partition("### Reserved names\n")[2].partition("\n### ")[0]
+    names = [
+        name
+        for line in section.splitlines()
+        for name in re.findall(r"`(\w+)`", line.partition(" | ")[0])
+        if line.startswith("|")
+    ]
+    assert sorted(names) == sorted([*GROUPS, *BUILT_IN, LOCALHOST, "unmanaged_", "unmanaged_pdus", "pod_"])
