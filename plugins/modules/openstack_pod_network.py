@@ -52,6 +52,14 @@ options:
     elements: str
     choices: [address_scopes, subnet_pools, networks, subnets, security_groups, ports, routers, shares]
     default: []
+  accept_incomplete_reads:
+    description:
+      - Whether to remove objects although Neutron may have returned only some of them, such as a port without its network.
+      - A Neutron that has just started can do so. Set it when the message names an object that does not exist, such as after a removal by hand or
+        an interrupted removal, or that belongs to another project.
+      - Without removals, it has no effect.
+    type: bool
+    default: false
 seealso:
   - module: openipu.pod.openstack_pod_network_info
   - module: openstack.cloud.port

@@ -31,31 +31,41 @@ def contradiction(raw: Raw, project: str) -> str:
     return ""
 
 
-def is_doubtful(raw: Raw, owner: str, project: str) -> bool:
-    """Return whether objects may be missing in a read without a contradiction.
+def doubt(raw: Raw, owner: str, project: str) -> str:
+    """Return the sign of missing objects in a read without a contradiction, as text; empty without one.
 
     Each doubt has another possible cause, such as an object of another project that Neutron does not show.
     """
     ids = {kind: {item["id"] for item in items} for kind, items in raw.items()}
-    if any(kind in ids and id not in ids[kind] for kind, id in _references(raw, project)):
-        return True
+    for user, kind, id in _references(raw, project):
+        if kind in ids and id not in ids[kind]:
+            return "%s refers to the missing %s '%s'" % (user, kind, id)
     # A port can have groups of other projects, but the project has at least its default group.
-    has_no_groups = SECURITY_GROUP.kind in raw and not _own(raw, SECURITY_GROUP.kind, project)
-    if has_no_groups and any(item["security_groups"] for item in _own(raw, PORT.kind, project)):
-        return True
-    tagged = (item for kind in raw for item in _own(raw, kind, project) if owner_of(item) == owner)
-    return NETWORK.kind in raw and not raw[NETWORK.kind] and any(tagged)
+    if SECURITY_GROUP.kind in raw and not _own(raw, SECURITY_GROUP.kind, project):
+        for item in _own(raw, PORT.kind, project):
+            if item["security_groups"]:
+                return "port '%s' has security groups, but the project has none" % (item["name"] or item["id"])
+    if NETWORK.kind in raw and not raw[NETWORK.kind]:
+        for kind in raw:
+            for item in _own(raw, kind, project):
+                if owner_of(item) == owner:
+                    return "no network exists, but %s" % _title(kind, item)
+    return ""
 
 
-def _references(raw: Raw, project: str) -> t.Iterator[tuple[str, str]]:
-    """Yield kind and id of the objects that the networks and ports of the project refer to."""
+def _references(raw: Raw, project: str) -> t.Iterator[tuple[str, str, str]]:
+    """Yield the title of each network and port of the project, and kind and id of an object that it refers to."""
     for item in _own(raw, NETWORK.kind, project):
         for id in item.get("subnets") or ():
-            yield SUBNET.kind, id
+            yield _title(NETWORK.kind, item), SUBNET.kind, id
     for item in _own(raw, PORT.kind, project):
-        yield NETWORK.kind, item["network_id"]
+        yield _title(PORT.kind, item), NETWORK.kind, item["network_id"]
         if item["device_owner"] in ROUTER_PORTS:
-            yield ROUTER.kind, item["device_id"]
+            yield _title(PORT.kind, item), ROUTER.kind, item["device_id"]
+
+
+def _title(kind: str, item: Object) -> str:
+    return "%s '%s'" % (kind.replace("_", " "), item["name"] or item["id"])
 
 
 def _own(raw: Raw, kind: str, project: str) -> list[Object]:

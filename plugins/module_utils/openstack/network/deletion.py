@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Order of removals, and ports that block them. No I/O."""
+"""Order of removals, and what blocks them: ports, and an incomplete read. No I/O."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import ipaddress
 import typing as t
 
 from ...reconcile import Action, Object, Step, UserError
-from ..common.steps import REMOVALS
+from ..common.steps import REMOVALS, step_name
 from .families import ALL_PROJECTS, INTERFACE, NETWORK, PORT, ROUTER, SHARE, SUBNET, overlap
 from .parse import NetworkState
 from .port_checks import GATEWAY, describe_port
@@ -35,6 +35,17 @@ def is_removed_first(step: Step, steps: t.Iterable[Step]) -> bool:
     cidr = (step.before or {})["cidr"]
     created = [other.desired for other in steps if other.family is SUBNET and other.action is Action.CREATE]
     return any(overlap(item["cidr"], cidr) for item in created if item)
+
+
+def check_complete(steps: list[Step], state: NetworkState) -> None:
+    """Raise UserError when objects may be missing in the actual state, and the plan removes others."""
+    removal = next((step for step in steps if step.action in REMOVALS), None)
+    if removal and state.doubt:
+        raise UserError(
+            "Cannot remove %s: Neutron may have returned only some of the objects, since %s. Nothing was changed. Run "
+            "the task again when Neutron returns all objects. If it does, set accept_incomplete_reads."
+            % (step_name(removal), state.doubt)
+        )
 
 
 def check_remaining_ports(steps: list[Step], state: NetworkState) -> None:

@@ -44,12 +44,14 @@ class RawState:
     """Visible objects of the API, and ids of projects by the name or id in the options.
 
     ``former_names`` are the names in Neutron, by id, of objects that ``raw`` has under their desired names.
+    ``doubt`` is a sign of missing objects, such as a port without its network. It blocks removals.
     """
 
     project: str
     raw: Raw
     projects: t.Mapping[str, str] = field(default_factory=dict)
     former_names: t.Mapping[str, str] = field(default_factory=dict)
+    doubt: str = ""
 
     def id(self, family: Family, name: str) -> str | None:
         """Return the id of an object: that of the project, or else the only visible one. Raises UserError."""
@@ -104,7 +106,7 @@ def parse_state(state: RawState, owner: str) -> NetworkState:
     ]
     objects[INTERFACE.kind] = _interfaces(state, objects)
     objects[SHARE.kind] = _shares(state, objects)
-    return NetworkState(state.project, state.raw, state.projects, state.former_names, objects)
+    return NetworkState(state.project, state.raw, state.projects, state.former_names, state.doubt, objects)
 
 
 def _former(state: RawState, raw: Object) -> Object:

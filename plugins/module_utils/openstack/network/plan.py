@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from ...reconcile import Action, Family, Object, Step, plan
 from . import checks
-from .deletion import check_remaining_ports
+from .deletion import check_complete, check_remaining_ports
 from .families import FAMILIES, INTERFACE, PORT, ROUTER, SHARE, Objects, absent_shares
 from .limits import Limits, check_limits
 from .parse import NetworkState
@@ -30,12 +30,13 @@ class Deletions:
     prune: t.Collection[str] = ()  # kinds, in the plural, of which all other owned objects are deleted
     routers: t.Collection[str] = ()  # routers of which all other interfaces are deleted
     shares: t.Collection[str] = ()  # keys of shares
+    despite_doubt: bool = False  # whether to delete objects although others may be missing in the actual state
 
 
-def deletions_of(config: Object, prune: t.Collection[str]) -> Deletions:
+def deletions_of(config: Object, prune: t.Collection[str], despite_doubt: bool = False) -> Deletions:
     """Return the deletions of an option ``config``. Interfaces of a router are deleted when it lists interfaces."""
     routers = {item["name"] for item in config.get(ROUTER.plural) or () if item.get("interfaces") is not None}
-    return Deletions(prune, routers, absent_shares(config))
+    return Deletions(prune, routers, absent_shares(config), despite_doubt)
 
 
 def plan_network(desired: Objects, state: NetworkState, owner: str, deletions: Deletions, limits: Limits) -> list[Step]:
@@ -48,6 +49,8 @@ def plan_network(desired: Objects, state: NetworkState, owner: str, deletions: D
         ports, actual_ports = match_ports(desired[PORT.kind], actual[PORT.kind], owner)
         desired, actual = {**desired, PORT.kind: ports}, {**actual, PORT.kind: actual_ports}
     steps = _steps(desired, actual, owner, deletions)
+    if not deletions.despite_doubt:
+        check_complete(steps, state)
     checks.check_names(desired, state)
     checks.check_owners(steps, owner)
     checks.check_immutable(steps)

@@ -15,7 +15,7 @@ from ...reconcile import Object, UserError
 from ..common.client import Cloud, CloudError
 from ..common.lookup import project_id
 from ..common.tags import TAG, owner_of
-from .consistency import contradiction, is_doubtful
+from .consistency import contradiction, doubt
 from .families import ALL_PROJECTS, COLLECTIONS, NETWORK, PATHS, PORT, ROUTER, SECURITY_GROUP, SHARE, SUBNET
 from .parse import ROUTER_PORTS, NetworkState, Raw, RawState, parse_state
 from .query import Query
@@ -34,7 +34,8 @@ def fetch(cloud: Cloud, query: Query) -> NetworkState:
     """
     project = query.project or cloud.authorize()
     raw = _consistent(lambda alone: _read(cloud, query, project, alone), query.owner, project)
-    return parse_state(RawState(project, raw, _project_ids(cloud, query, raw)), query.owner)
+    found = RawState(project, raw, _project_ids(cloud, query, raw), doubt=doubt(raw, query.owner, project))
+    return parse_state(found, query.owner)
 
 
 def fetch_all_projects(cloud: Cloud, with_subnets: bool = False) -> Raw:
@@ -87,11 +88,12 @@ def _access_rules(cloud: Cloud, share: str) -> list[Object]:
 def _consistent(read: t.Callable[[bool], dict[str, list[Object]]], owner: str, project: str) -> Raw:
     """Call ``read`` until its result is plausible. Its argument is whether to send each request alone.
 
-    A contradiction must disappear. Other doubts end when two reads return the same objects. Raises UserError.
+    A contradiction must disappear. Two equal reads are accepted with another doubt, which then blocks removals only.
+    Raises UserError.
     """
     raw = read(False)
     for _attempt in range(_MOST_READS - 1):
-        if not contradiction(raw, project) and not is_doubtful(raw, owner, project):
+        if not contradiction(raw, project) and not doubt(raw, owner, project):
             return raw
         previous, raw = raw, read(True)
         if _ids(raw) == _ids(previous) and not contradiction(raw, project):

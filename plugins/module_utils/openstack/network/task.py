@@ -37,7 +37,11 @@ def _apply(run: Run) -> Object:
         state = fetch(cloud, query_of(config, owner, everything=absent))
         desired_objects, state = match_renamed(objects, state, owner)
         steps = plan_network(
-            desired_objects, state, owner, deletions_of(config, prune), CloudLimits(cloud, state.project)
+            desired_objects,
+            state,
+            owner,
+            deletions_of(config, prune, params["accept_incomplete_reads"]),
+            CloudLimits(cloud, state.project),
         )
         if run.check_mode:
             run.warnings.extend(_missing_projects(objects, state))
@@ -60,6 +64,7 @@ OPENSTACK_POD_NETWORK = Task(
         "config": {"type": "dict", "options": CONFIG_OPTIONS},
         "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
         "prune": {"type": "list", "elements": "str", "choices": list(CONFIG_OPTIONS), "default": []},
+        "accept_incomplete_reads": {"type": "bool", "default": False},
     },
     _apply,
     {"required_if": [("state", "present", ("config",))]},

@@ -38,7 +38,8 @@ def check_desired_ports(servers: t.Iterable[Object], owner: str) -> None:
 
 def plan_ports(servers: Servers, state: NetworkState, limits: Limits) -> list[Step]:
     """Return the steps of the ports of desired servers. Raises UserError."""
-    return plan_network(_port_objects(servers.desired, servers.owner), state, servers.owner, Deletions(), limits)
+    deletions = Deletions(despite_doubt=True)  # recreates only unused ports of these servers
+    return plan_network(_port_objects(servers.desired, servers.owner), state, servers.owner, deletions, limits)
 
 
 def _port_objects(servers: t.Iterable[Object], owner: str) -> Objects:

@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.deletion import is_removed_first
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.limits import quota_demand
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.task import OPENSTACK_POD_NETWORK
 from ansible_collections.openipu.pod.plugins.module_utils.reconcile import Action, UserError
 
+from tests.unit.collection.openstack.fake_cloud import FakeCloud
 from tests.unit.collection.openstack.neutron_raw import changes, group, network, plan, port, router, state, subnet
+from tests.unit.collection.openstack.task_support import NETWORKS, run
 
 A, B = "0c:42:a1:00:05:01", "0c:42:a1:00:05:02"
 EVERYTHING: dict[str, Any] = {
@@ -241,3 +245,58 @@ def pool(on: str, **more: Any) -> dict[str, Any]:
 def test_an_address_scope_is_owned_by_name_unless_other_pools_are_in_it(name: str, pools: Any, removed: bool) -> None:
     found = changes(plan({"address_scopes": []}, state(address_scope=[scope(name)], subnet_pool=pools), prune=True))
     assert found == ([("address_scope", name, "delete")] if removed else [])
+
+
+# Incomplete reads
+
+NO_NETWORKS = {**NETWORKS, "GET /networks": {"networks": []}, "GET /subnets": {"subnets": []}}
+GROUPS = {"GET /security-groups": {"security_groups": [group("g")]}}
+INCOMPLETE: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
+    (
+        {**NO_NETWORKS, "GET /networks": {"networks": [network("data", subnets=["id-of-data"])]}},
+        {"state": "absent"},
+        "network 'data'",
+        "network 'data' refers to the missing subnet 'id-of-data'",
+    ),
+    (
+        {**NO_NETWORKS, "GET /ports": {"ports": [port("m1", A)]}},
+        {"config": {"ports": []}, "prune": ["ports"]},
+        "port 'm1'",
+        "port 'm1' refers to the missing network 'id-of-data'",
+    ),
+    (
+        {**NO_NETWORKS, **GROUPS},
+        {"config": {"security_groups": []}, "prune": ["security_groups"]},
+        "security group 'g'",
+        "no network exists, but security group 'g'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("responses", "options", "removed", "cause"), INCOMPLETE)
+def test_an_incomplete_read_blocks_removals(
+    responses: dict[str, Any], options: dict[str, Any], removed: str, cause: str
+) -> None:
+    cloud = FakeCloud(responses)
+    message = (
+        f"Cannot remove {removed}: Neutron may have returned only some of the objects, since {cause}. Nothing was "
+        "changed. Run the task again when Neutron returns all objects. If it does, set accept_incomplete_reads."
+    )
+    for check_mode in (True, False):
+        with pytest.raises(UserError, match=f"^{re.escape(message)}$"):
+            run(OPENSTACK_POD_NETWORK, cloud, check_mode, pod="pod", **options)
+    assert cloud.writes == []
+    confirmed = {**options, "accept_incomplete_reads": True}
+    predicted = run(OPENSTACK_POD_NETWORK, cloud, check_mode=True, pod="pod", **confirmed)
+    result = run(OPENSTACK_POD_NETWORK, cloud, pod="pod", **confirmed)
+    assert (result["diff"], result["changed"]) == (predicted["diff"], True)
+    assert [key for key, _body in cloud.writes if key.startswith("DELETE ")]
+
+
+def test_an_incomplete_read_without_removals_blocks_nothing() -> None:
+    """All objects were removed by hand, or the plan only creates objects."""
+    for responses in (NO_NETWORKS, {**NO_NETWORKS, "GET /ports": {"ports": [port("vm", A, tags=[])]}}):
+        assert not run(OPENSTACK_POD_NETWORK, FakeCloud(responses), pod="pod", state="absent")["changed"]
+    cloud = FakeCloud({**NO_NETWORKS, **GROUPS})
+    result = run(OPENSTACK_POD_NETWORK, cloud, check_mode=True, pod="pod", config={"networks": [{"name": "data"}]})
+    assert result["networks"]["created"] == ["data"]

@@ -109,9 +109,11 @@ def test_a_read_without_objects_that_others_refer_to_is_repeated(
     state, cloud = read({**responses, f"GET {path}": [{collection: []}, complete]})
     assert [raw["name"] for raw in state.raw[kind]] == [raw["name"] for raw in complete[collection]]
     assert [key for key, _query in cloud.reads].count(f"GET {path}") == 2
+    assert state.doubt == ""
     # Another project may own the object, and Neutron does not return it.
     state, cloud = read({**responses, f"GET {path}": {collection: []}})
     assert state.raw[kind] == []
+    assert state.doubt
     assert [key for key, _query in cloud.reads].count(f"GET {path}") == 2
 
 
@@ -146,14 +148,20 @@ def test_routers_of_all_projects() -> None:
     assert [raw["name"] for raw in fetch_all_projects(cloud)["router"]] == ["r"]
 
 
-def test_an_impossible_read_is_an_error_and_a_confirmed_doubt_is_none() -> None:
+def test_an_impossible_read_is_an_error_and_a_repeated_doubt_remains() -> None:
     message = "Cannot trust the objects that Neutron returned: subnet 'data' has no network. Nothing was changed."
     with pytest.raises(UserError, match=re.escape(message)):
         read({"GET /networks": EMPTY, "GET /subnets": SUBNETS, "GET /ports": {"ports": []}})
     # An interrupted removal leaves security groups, and a tenant may have a port on a network that it does not see.
-    for others in ({"GET /security-groups": {"security_groups": [group("g")]}}, {"GET /ports": PORTS}):
+    for others, doubt in (
+        ({"GET /security-groups": {"security_groups": [group("g")]}}, "no network exists, but security group 'g'"),
+        ({"GET /ports": PORTS}, "port 'm1' refers to the missing network 'id-of-data'"),
+    ):
         state, _cloud = read({"GET /networks": EMPTY, "GET /ports": {"ports": []}, **others})
         assert state.raw["network"] == []
+        assert state.doubt == doubt
+    state, _cloud = read({"GET /networks": EMPTY, "GET /ports": {"ports": []}})
+    assert state.doubt == ""
 
 
 def test_the_first_request_is_alone() -> None:
