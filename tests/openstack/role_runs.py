@@ -36,6 +36,17 @@ def run_role(folder: Path, role: str, *options: str, fails: bool = False, **vari
     return result.stdout
 
 
+def write_pod64(folder: Path, device: str, setting: str) -> Path:
+    """Write a copy of inventory/pod64 in which one device has a further setting, and return its path."""
+    source = ROOT / "inventory/pod64"
+    line = f"      - name: {device}\n"
+    text = (source / "pod.yml").read_text()
+    assert text.count(line) == 1
+    (folder / "pod.yml").write_text(text.replace(line, f"{line}        {setting}\n"))
+    (folder / "machines.csv").write_text((source / "machines.csv").read_text())
+    return folder / "pod.yml"
+
+
 def changed_tasks(folder: Path, role: str, *options: str, **variables: Any) -> int:
     """Run a role and return the number of changed tasks."""
     output = run_role(folder, role, *options, **variables)

@@ -12,7 +12,14 @@ import pytest
 import yaml
 
 from tests import ROOT
-from tests.openstack.test_kolla_config import kolla_play, merged_file, run_openstack_python, write_config
+from tests.openstack.role_runs import run_role, write_pod64
+from tests.openstack.test_kolla_config import (
+    NETWORKS,
+    kolla_play,
+    merged_file,
+    run_openstack_python,
+    write_config,
+)
 from tools.openstack.bare_metal import VENV as IRONIC
 
 LDAP = {
@@ -36,6 +43,22 @@ def test_documented_variables_exist_in_kolla_ansible(tmp_path: Path) -> None:
     write_config(tmp_path / "kayobe", kolla_config_layout="kayobe", kolla_config_variables={"enable_horizon": True})
     flags = yaml.safe_load((tmp_path / "kayobe/etc/kolla.yml").read_text())
     assert flags["kolla_enable_horizon"] is True
+
+
+def test_bare_metal_servers_are_no_hypervisors(tmp_path: Path) -> None:
+    inventory = write_pod64(tmp_path, "server2", "bare_metal: true")
+    settings = {"kolla_config_path": str(tmp_path / "etc"), "kolla_config_networks": NETWORKS}
+    run_role(tmp_path, "kolla_config", "-i", str(inventory), **settings)
+    for folder in ("etc/config/nova", "etc/host_vars"):
+        names = {path.name for path in (tmp_path / folder).iterdir() if path.is_dir()}
+        assert names == {"server1", "server3", "server4"}
+    hosts = {"server1": {}, "server2": {}}
+    output = run_role(tmp_path, "kolla_config", "-i", str(inventory), fails=True, **settings, kolla_config_hosts=hosts)
+    message = (
+        "Cannot configure server2 as hypervisors: these servers have bare_metal in pod.yml, so Ironic deploys them. "
+        "Remove them from kolla_config_hosts, or remove bare_metal."
+    )
+    assert message in " ".join(output.split())
 
 
 IRONIC_OPTIONS = """
