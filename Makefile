@@ -193,7 +193,7 @@ KOLLA := .cache/kolla
 $(KOLLA)/.ready: requirements/kolla.txt | .venv/.ready
 	@echo "Installing Kolla in $(KOLLA) …"
 	@rm -rf $(KOLLA)
-	@uv pip install --quiet --no-deps --require-hashes --target $(KOLLA) -r requirements/kolla.txt
+	@uv pip install --quiet --no-deps --require-hashes --python-version 3.12 --target $(KOLLA) -r requirements/kolla.txt
 	@touch $@
 
 PEERS_OPENSTACK := .cache/peers-openstack
@@ -336,7 +336,7 @@ lock: ## upgrade the locked requirements
 	  --custom-compile-command "make lock" requirements/peers-openstack.in -o requirements/peers-openstack.txt
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --custom-compile-command "make lock" --extra dashboard --constraint requirements/openstack.txt pyproject.toml requirements/horizon.in -o requirements/horizon.txt
-	.venv/bin/uv pip compile --quiet --upgrade --no-deps --python-version 3.11 --generate-hashes \
+	.venv/bin/uv pip compile --quiet --upgrade --no-deps --python-version 3.12 --generate-hashes \
 	  --custom-compile-command "make lock" requirements/kolla.in -o requirements/kolla.txt
 	.venv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	  --custom-compile-command "make lock" requirements/redfish.in -o requirements/redfish.txt

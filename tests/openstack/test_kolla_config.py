@@ -308,6 +308,9 @@ def test_kayobe_files_keep_other_settings(tmp_path: Path) -> None:
     write_config(tmp_path, kolla_config_layout="kayobe")
     assert yaml.safe_load((tmp_path / "etc/kolla/globals.yml").read_text()) == {
         "openstack_release": 2025.1,
+        "enable_letsencrypt": True,
+        "enable_neutron_provider_networks": True,
+        "kolla_enable_tls_external": True,
         "letsencrypt_email": "operations@example.com",
         "neutron_dns_domain": "a.example.",
         "neutron_dns_integration": True,

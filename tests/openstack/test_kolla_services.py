@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 import yaml
+from jinja2 import Environment
 
 from tests import ROOT
 from tests.openstack.role_runs import run_role, write_pod64
 from tests.openstack.test_kolla_config import (
+    KOLLA,
     NETWORKS,
     kolla_play,
     merged_file,
@@ -22,6 +24,7 @@ from tests.openstack.test_kolla_config import (
 )
 from tools.openstack.bare_metal import VENV as IRONIC
 
+KAYOBE = ROOT / ".cache/kolla/share/kayobe"
 LDAP = {
     "url": "ldaps://ldap.example.com",
     "user": "cn=keystone,dc=example,dc=com",
@@ -39,10 +42,37 @@ def test_documented_variables_exist_in_kolla_ansible(tmp_path: Path) -> None:
     settings = yaml.safe_load((tmp_path / "etc/globals.d/openipu-pod.yml").read_text())
     assert {name: settings[name] for name in names} == dict.fromkeys(names, "own")
     assert not (tmp_path / "etc/config/ironic").exists()
-    (tmp_path / "kayobe").mkdir()
-    write_config(tmp_path / "kayobe", kolla_config_layout="kayobe", kolla_config_variables={"enable_horizon": True})
-    flags = yaml.safe_load((tmp_path / "kayobe/etc/kolla.yml").read_text())
-    assert flags["kolla_enable_horizon"] is True
+
+
+def test_kayobe_passes_on_all_flags(tmp_path: Path) -> None:
+    """Kayobe renders the flags that it knows from kolla.yml, and merges kolla/globals.yml over them."""
+    unknown = {"enable_nova_swtpm": True, "enable_tgtd": False}
+    variables = {"enable_horizon": True, **unknown}
+    write_config(tmp_path, kolla_config_layout="kayobe", kolla_config_variables=variables)
+    flags, own = (yaml.safe_load((tmp_path / "etc" / name).read_text()) for name in ("kolla.yml", "kolla/globals.yml"))
+    role = KAYOBE / "ansible/roles/kolla-ansible"
+    known = {f"enable_{name}" for name in yaml.safe_load((role / "vars/main.yml").read_text())["kolla_feature_flags"]}
+    assert known & variables.keys() == {"enable_horizon"}
+    (loop,) = re.findall(
+        "{% for feature_flag in .*?{% endfor %}", (role / "templates/kolla/globals.yml").read_text(), re.DOTALL
+    )
+    environment = Environment(trim_blocks=True)
+    environment.filters["bool"] = bool
+    rendered = environment.from_string(loop).render(
+        kolla_feature_flags=sorted(name.removeprefix("enable_") for name in known),
+        inventory_hostname="localhost",
+        hostvars={"localhost": flags},
+    )
+    passed_on = yaml.safe_load(rendered)
+    assert passed_on["enable_horizon"] is True
+    assert not passed_on.keys() & unknown.keys()
+    assert {name: {**passed_on, **own}[name] for name in variables} == variables
+
+
+def test_kolla_ansible_and_kayobe_are_of_one_release() -> None:
+    files = (KOLLA / "group_vars/all/common.yml", KAYOBE / "ansible/inventory/group_vars/all/openstack")
+    kolla, kayobe = (yaml.safe_load(file.read_text())["openstack_release"] for file in files)
+    assert kolla == kayobe
 
 
 def test_bare_metal_servers_are_no_hypervisors(tmp_path: Path) -> None:
