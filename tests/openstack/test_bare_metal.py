@@ -230,35 +230,43 @@ def awx_connection() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("awx", [False, True])
-def test_the_playbook_registers_the_machines_of_a_pod(rack: Rack, tmp_path: Path, awx: bool) -> None:
-    """With the variables of an inventory and the fast path, or with those of the credentials of AWX and modules."""
+def test_the_playbook_registers_the_devices_of_a_pod(rack: Rack, tmp_path: Path, awx: bool) -> None:
+    """With the variables of an inventory and the fast path, or with those of the credentials of AWX and modules.
+
+    A Poplar server becomes available for deployments. IPU-Machines never do.
+    """
+    server, server_mac = f"{rack.pod}-server", rack.mac(3)
     switches = [
         {"name": "tor1", "kind": "data", "mac": "44:4c:a8:00:00:01"},
         {"name": "mgmt1", "kind": "management", "managed": False},
     ]
+    idrac = {"idrac": "10.3.1.201"}
+    servers = [{"name": server, "bare_metal": True, "addresses": idrac, "macs": {"data": server_mac}}]
     pod = {
         "plugin": "openipu.pod.pod",
         "name": rack.pod,
         "controller": {"host": "127.0.0.1"},
-        "racks": [{"name": "rack1", "number": 1, "switches": switches}],
+        "racks": [{"name": "rack1", "number": 1, "switches": switches, "servers": servers}],
         "openstack": {},
     }
     (tmp_path / "pod.yml").write_text(yaml.safe_dump(pod))
     rows = [f"{name},{n},02:00:00:00:01:0{n},02:00:00:00:02:0{n},{rack.mac(n)}" for n, name in enumerate(rack.names, 1)]
     (tmp_path / "machines.csv").write_text("name,unit,bmc_mac,gw_mac,rnic_mac\n" + "\n".join(rows) + "\n")
     systems = {node["name"]: node["bmc"]["system_id"] for node in rack.nodes()}
-    # The machines of the emulator share one BMC, so it has several systems.
+    systems[server] = f"/redfish/v1/Systems/{system('server1')}"
+    # The devices of the emulator share one BMC, so it has several systems.
     bmc = {**rack.bmc, "system_id": f"{{{{ {systems!r}[pod_device] }}}}"}
     variables: dict[str, Any] = {"openstack_connection": {"cloud": SYSTEM_CLOUD}}
     if awx:
-        empty = {"username": "", "password": "", "ca_path": ""}
-        credential = {name: rack.bmc[name] for name in empty}
-        variables = {"openstack_machine_bmc": credential, "openstack_server_bmc": empty}
+        credential = {name: rack.bmc[name] for name in ("username", "password", "ca_path")}
+        variables = {"openstack_machine_bmc": credential, "openstack_server_bmc": credential}
         variables |= {"openstack_connection": awx_connection()}
         variables |= {"openstack_survey_power_off_machines": "", "openstack_survey_server_state": "inventory"}
         bmc.update(username="other", password="{{ vault_password }}")  # the credential replaces both
     (tmp_path / "group_vars").mkdir()
-    (tmp_path / "group_vars" / "machines.yml").write_text(yaml.safe_dump({"openstack_bmc": bmc}))
+    of_groups = {"machines": {}, "poplar_servers": {"openstack_server_state": "available"}}
+    for group, settings in of_groups.items():
+        (tmp_path / "group_vars" / f"{group}.yml").write_text(yaml.safe_dump({"openstack_bmc": bmc, **settings}))
     variables["openipu_fast_path"] = not awx
 
     def play(*options: str, fails: bool = False, **more: Any) -> str:
@@ -280,10 +288,17 @@ def test_the_playbook_registers_the_machines_of_a_pod(rack: Rack, tmp_path: Path
         assert "changed=0" in play()
         assert "changed=0" in play("--check")
     assert show(rack.names[0])["disable_power_off"] is True
-    assert {name: show(name)["driver_info"]["redfish_system_id"] for name in rack.names} == systems
-    ports = client("port", "list", "--node", rack.names[0], "--long", "-f", "json")
-    links = {port["address"]: port["local_link_connection"] for port in ports}
-    assert links[rack.mac(1)] == {"switch_id": "44:4c:a8:00:00:01", "port_id": "Ethernet9/1", "switch_info": "tor1"}
+    nodes = {name: show(name) for name in systems}
+    assert {name: node["driver_info"]["redfish_system_id"] for name, node in nodes.items()} == systems
+    states = {name: (node["provision_state"], node["resource_class"]) for name, node in nodes.items()}
+    machine = ("manageable", "ipu-machine")
+    assert states == {**dict.fromkeys(rack.names, machine), server: ("available", "poplar-server")}
+    assert nodes[server]["disable_power_off"] is False
+    for name, mac, number in ((rack.names[0], rack.mac(1), 9), (server, server_mac, 25)):
+        ports = client("port", "list", "--node", name, "--long", "-f", "json")
+        links = {port["address"]: port["local_link_connection"] for port in ports}
+        port_id = f"Ethernet{number}/1"
+        assert links[mac] == {"switch_id": "44:4c:a8:00:00:01", "port_id": port_id, "switch_info": "tor1"}
     removal = {"openstack_node_state": "absent"}
     assert "changed=1" in play("--limit", rack.names[0], **removal)
     assert [node for node in client("node", "list", "-f", "json") if node["name"] == rack.names[0]] == []
