@@ -12,6 +12,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.control_instance.controller import (
+    ADMINISTRATOR,
+    MACHINE,
+    check_partition_of_tenant,
+    client,
+    create_allocations,
+    start_agent,
+    start_controller,
+)
 from tests.control_instance.lan import CONTROL, Host, Lan
 from tests.control_instance.rendering import ADDRESS, CONTROLLER, files, render
 from tests.integration.bringup.own_twin import BIN
@@ -66,26 +75,31 @@ def start_endpoint(lan: Lan, instance: Host, tenant: Host, secure: bool) -> Path
 def test_only_tls_reaches_a_secure_controller(lan: Lan, tmp_path: Path) -> None:
     instance = lan.host(control=[f"{ADDRESS}/24"], machines=["10.1.2.151/24"])
     tenant, site = lan.host(control=["10.4.0.20/24"]), lan.host(machines=[f"{CONTROLLER}/24"])
-    names = ("--tls-san", CONTROLLER, "--tls-san", ADDRESS)
-    server = (BIN / "vipu-server", "--secure", "--host", CONTROLLER, "--database", tmp_path / "db")
-    site.run(*map(str, (*server, "--init", "--tls-init", tmp_path / "certs", *names)))
-    controller = lan.start(site, "controller", *server, "--certs", tmp_path / "certs")
-    lan.wait_port(controller, site, CONTROLLER, 8090)
+    start_controller(lan, site)
     log = start_endpoint(lan, instance, tenant, secure=True)
 
     def connections(backend: str) -> int:
         return sum(f" tenant {backend} " in line for line in log.read_text().splitlines())
 
-    def vipu(*options: str) -> int:
-        line = ("env", "-C", str(tmp_path), str(BIN / "vipu"), *options, "--api-host", ADDRESS, "list", "partitions")
-        return subprocess.run(tenant.command(*line), capture_output=True, timeout=120, check=False).returncode
+    def vipu(user: str) -> int:
+        return client(tenant, tmp_path, ADDRESS, user, "vipu", "list", "partitions").returncode
 
-    assert vipu("--config", "admin.vipu-cli.hcl") == 0
+    assert vipu(ADMINISTRATOR) == 0
     until(lambda: connections("controller/controller") > 0, 30, log.read_text)
     encrypted, rejected = connections("controller/controller"), connections("tenant/<NOSRV>")
-    assert vipu() != 0
+    assert vipu("") != 0
     until(lambda: connections("tenant/<NOSRV>") > rejected, 30, log.read_text)
     assert connections("controller/controller") == encrypted
+
+
+def test_a_user_of_the_tenant_creates_and_removes_a_partition(lan: Lan, tmp_path: Path) -> None:
+    instance = lan.host(control=[f"{ADDRESS}/24"], machines=["10.1.2.151/24"])
+    tenant, site = lan.host(control=["10.4.0.20/24"]), lan.host(machines=[f"{CONTROLLER}/24"])
+    start_controller(lan, site)
+    start_agent(lan, lan.host(machines=[f"{MACHINE}/24"]), site)
+    create_allocations(site, tmp_path)
+    start_endpoint(lan, instance, tenant, secure=True)
+    check_partition_of_tenant(tenant, tmp_path)
 
 
 def test_only_the_user_api_of_an_open_controller(lan: Lan, tmp_path: Path) -> None:

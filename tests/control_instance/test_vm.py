@@ -13,6 +13,12 @@ import pytest
 import yaml
 
 from tests import ROOT
+from tests.control_instance.controller import (
+    check_partition_of_tenant,
+    create_allocations,
+    start_agent,
+    start_controller,
+)
 from tests.control_instance.guests import BOOT_SECONDS, NEEDS_QEMU, USER_DATA, Guest, create_key
 from tests.control_instance.lan import CONTROL, MACHINES, Host, Lan
 from tests.control_instance.ordering import CONTROLLER_VM, order
@@ -51,16 +57,6 @@ class Vpod:
 
     def output(self, command: str) -> str:
         return self.guest.output(command)
-
-
-def start_controller(lan: Lan, site: Host) -> None:
-    """Start a secure controller on server1, with the user alice."""
-    certificates = lan.folder / "certs"
-    server = (BIN / "vipu-server", "--secure", "--host", CONTROLLER, "--database", lan.folder / "controller.db")
-    names = ("--tls-san", CONTROLLER, "--tls-san", ADDRESS)
-    site.run(*map(str, (*server, "--init", "--tls-init", certificates, *names)))
-    process = lan.start(site, "controller", *server, "--certs", certificates)
-    lan.wait_port(process, site, CONTROLLER, V_IPU)
 
 
 def start_metrics(lan: Lan, host: Host, address: str, port: int, name: str) -> None:
@@ -110,6 +106,7 @@ def vpod(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vpod]:
         start_dhcp(lan, created.guest)
         start_names(lan, created.site)
         start_controller(lan, created.site)
+        start_agent(lan, rack, created.site)
         start_metrics(lan, rack, "10.1.2.1", 2112, "ipum01")
         start_metrics(lan, tenant, TENANT, NODE_EXPORTER, POPLAR)
         created.guest.boot((CONTROL, MACHINES), dns_servers=[CONTROLLER])
@@ -139,20 +136,9 @@ def test_only_security_updates_are_installed(vpod: Vpod) -> None:
         assert states.split() == ["enabled", "active"], timer
 
 
-def test_users_of_the_tenant_reach_the_controller(vpod: Vpod) -> None:
-    assert "alice" in client(vpod, vpod.site, CONTROLLER, "admin", "vipu-admin", "create", "user", "alice").stdout
-    done = client(vpod, vpod.tenant, ADDRESS, "alice", "vipu", "list", "partitions")
-    assert done.returncode == 0, done.stdout + done.stderr
-    # Without a key, the user is rejected.
-    done = client(vpod, vpod.tenant, ADDRESS, "", "vipu", "list", "partitions")
-    assert done.returncode != 0, done.stdout
-
-
-def client(vpod: Vpod, host: Host, address: str, user: str, *line: str) -> subprocess.CompletedProcess[str]:
-    """Run a command line on a host, with the access key and the certificates of a user, if any."""
-    config = ("--config", f"{user}.vipu-cli.hcl") if user else ()
-    words = host.command("env", "-C", str(vpod.folder), str(BIN / line[0]), *config, "--api-host", address, *line[1:])
-    return subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+def test_a_user_of_the_tenant_creates_and_removes_a_partition(vpod: Vpod) -> None:
+    create_allocations(vpod.site, vpod.folder)
+    check_partition_of_tenant(vpod.tenant, vpod.folder)
 
 
 def test_services_answer_in_the_networks_of_the_table_only(vpod: Vpod) -> None:
