@@ -25,6 +25,7 @@ ADDRESSES = {
     "pod64-data": ["10.1.5.151"],
     "pod64-storage": ["10.1.6.151"],
 }
+DHCP_ADDRESS = "10.4.0.2"  # of the DHCP server in the control network
 EXPORT = "10.1.6.9:/shares/v1"
 IPUOF = '{"partition": "v1"}\n'
 AGENTS = ("ag01", "ag02")  # of ipum01 and ipum02
@@ -60,7 +61,7 @@ class Calls:
                 free = [address for address in ADDRESSES[port["network"]] if address not in _used(found)]
                 count = len(port["subnets"] or ()) or 1
                 mac = f"fa:16:3e:00:00:{len(found) + 1:02x}"
-                found[port["name"]] = {**port, "mac": mac, "addresses": free[:count]}
+                found[port["name"]] = {**port, "mac": mac, "addresses": port["addresses"] or free[:count]}
         return found
 
 
@@ -98,10 +99,12 @@ def _network(params: Params, calls: Calls, check: bool) -> dict[str, Any]:
 
 
 def _network_info(params: Params, calls: Calls, check: bool) -> dict[str, Any]:
-    if params.get("tenants"):
-        return {"tenants": [], "findings": [], "ok": True}
+    if tenants := params.get("tenants"):
+        used = [{"network": "pod64-control", "name": "", "addresses": [DHCP_ADDRESS]}]
+        found = [{"project": tenant["project"], "reachable": {"ports": used}} for tenant in tenants]
+        return {"tenants": found, "findings": [], "ok": True}
     own = [port for port in calls.ports().values() if port["name"].startswith(f"{params['pod']}-")]
-    return {"ports": own, "shares": []}
+    return {"ports": own, "shares": [{"kind": "network", "name": "pod64-control", "project": "research"}]}
 
 
 def _server(params: Params, calls: Calls, check: bool) -> dict[str, Any]:

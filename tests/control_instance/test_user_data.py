@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from tests import ROOT
+from tests.control_instance.fake_actions import DHCP_ADDRESS
 from tests.control_instance.ordering import CONTROLLER_VM, POPLAR_VM, order
 from tests.control_instance.rendering import (
     ADDRESS,
@@ -48,6 +49,19 @@ def test_an_order_has_the_services_of_the_role_control_instance(tmp_path: Path) 
     assert vm.options["config_drive"] is True
     alone = order(tmp_path, **settings, vpod_controller_services=False).vms[CONTROLLER_VM]
     assert json.loads(alone.user_data.partition("\n")[2]) == {"ssh_authorized_keys": [KEY], "packages": ["vim"]}
+
+
+def test_an_order_uses_the_first_free_address(tmp_path: Path) -> None:
+    addresses = [DHCP_ADDRESS, "10.4.0.10", "10.4.0.11"]
+    settings = {"vpod_controller_public_keys": [KEY], "vpod_controller_addresses": addresses}
+    vms = order(tmp_path, **settings).vms
+    vm = vms[CONTROLLER_VM]
+    assert vm.ports[0]["addresses"] == ["10.4.0.10"]
+    services = json.loads(vm.user_data.partition("\n")[2])
+    assert "bind 10.4.0.10:8090\n" in files(services)["/etc/haproxy/haproxy.cfg"]
+    assert (
+        'api-host="10.4.0.10"' in json.loads(vms[POPLAR_VM].user_data.partition("\n")[2])["write_files"][1]["content"]
+    )
 
 
 def test_settings_of_a_vpod_with_16_machines_fit_into_user_data(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ ORDER: dict[str, Any] = {
     "vpod_tenant": "research",
     "vpod_controller_vm": True,
     "vpod_controller_services": True,
+    "vpod_controller_addresses": [],
     "vpod_allocated": {"allocations": [{"id": "v1", "agents": ["m1.1", "m1.2"]}, {"id": "v2", "agents": ["m1.3"]}]},
 }
 
