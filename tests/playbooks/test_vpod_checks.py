@@ -343,3 +343,28 @@ def test_a_user_who_cannot_own_a_vpod_is_rejected(tmp_path: Path, user: str, cau
         "user, or omit it."
     )
     assert [result["msg"] for result in done if result["failed"]] == ([expected] if cause else [])
+
+
+@pytest.mark.parametrize(
+    ("secure", "user", "warned"),
+    [(True, None, True), (True, "alice", False), (False, None, False)],  # an open controller has no users
+)
+def test_a_vpod_without_a_user_of_a_secure_controller_is_reported(
+    tmp_path: Path, secure: bool, user: str | None, warned: bool
+) -> None:
+    tasks = {task["name"]: task for task in yaml.safe_load((ROLE / "main.yml").read_text())[0]["block"]}
+    done = results(
+        tmp_path,
+        [tasks["Warn about a vPOD without a V-IPU user"], {"ansible.builtin.debug": {"msg": "end"}}],
+        **VARIABLES,
+        vpod_controller_access={"secure": secure},
+        vpod_allocation="red",
+        vpod_users_folder="~/vipu-users",
+        **({"vpod_user": user} if user else {}),
+    )
+    message = (
+        "Warning: this run gave no V-IPU user access to vPOD 'red', and its controller is secure. Users without rights "
+        "for allocation 'red' cannot use it. Set vpod_user, and run the playbook again. Then hand over the access key "
+        "from ~/vipu-users to the tenant."
+    )
+    assert [result["msg"] for result in done] == [message] * warned + ["end"]
