@@ -45,6 +45,7 @@ from tools.openstack.site import ADMIN_CLOUD, HOSTS
 SCREENSHOTS = ROOT / "build/screenshots"
 SECONDS = 30_000.0  # in milliseconds, as the browser counts them
 TENANTS = ("tenant-a", "tenant-b")
+TEAMS = {"a": {"ipus": 16, "project": "tenant-a"}}  # those of one order
 
 
 @dataclass
@@ -129,7 +130,8 @@ def panel(
         token = vpod_templates.token_file(awx, tmp_path)
         setting = {"url": awx.url, "token_file": str(token), "ca_path": str(awx.ca), "poplar_servers": list(HOSTS)}
         pod = tmp_path / "pod.json"
-        pod.write_text(json.dumps({"credentials": str(credentials), "awx": setting}))
+        plans = {"teams": TEAMS, "tenants": order["pod_openstack_tenants"]}
+        pod.write_text(json.dumps({"credentials": str(credentials), "awx": setting, **plans}))
         site = _start(cloud, pod)
         clouds = yaml.safe_load((cloud / "clouds.yaml").read_text())["clouds"]
         passwords = {each["auth"]["username"]: each["auth"]["password"] for each in clouds.values()}

@@ -183,6 +183,7 @@ def test_a_tenant_orders_uses_and_releases_a_vpod(
         assert panel.launched("workflow_jobs") == []
 
         alice.open()
+        assert "IPUs used / quota: 0 / 16" in alice.page.content()
         alice.fill(order)
         alice.screenshot("panel-order")
         alice.submit()
@@ -204,6 +205,7 @@ def test_a_tenant_orders_uses_and_releases_a_vpod(
         [allocation] = panel.listed("allocations")
         machines = allocation["agents"]
         assert alice.rows("vpods") == [[name, "16", ", ".join(machines), "ACTIVE"]]
+        assert "IPUs used / quota: 16 / 16" in alice.page.content()
         assert alice.rows("partitions") == [[name, name, "16", "ACTIVE"]]
         assert [row[:4] for row in alice.rows("orders")] == [[name, "Order", "16", "Done"]]
         alice.screenshot("panel-tenant")
@@ -241,6 +243,7 @@ def check_strangers(
     name = order["vpod_name"]
     bob.open()
     assert (bob.rows("vpods"), bob.rows("partitions"), bob.rows("orders")) == ([], [], [])
+    assert "IPUs used" not in bob.page.content()
     assert name not in bob.page.content()
     bob.open("project/ipus/report/")
     assert not re.findall(r"\bag\d\d\b", bob.page.content())

@@ -122,6 +122,34 @@ class Tenant:
         with _controller_errors():
             return ownership.owned(self.project, controller.read(file))
 
+    @cached_property
+    def ipu_usage(self) -> Usage | None:
+        """Quota of the project in IPUs, and the IPUs of its vPODs. None without a quota. Raises ControllerError."""
+        found = self.settings.awx
+        # Teams have names of projects, which are unique in one domain only.
+        foreign = found is not None and self._cloud.domain_id != found.domain
+        quota = None if foreign else self.settings.quota(self.project.name)
+        return None if quota is None else Usage(quota, self.objects.ipus)
+
+    def _ipu_usages(self) -> dict[str, Usage]:
+        """Return the quota in IPUs, unless the tenant has an allocation in pod.yml, which limits it. Raises OrderError.
+
+        The allocation of a vPOD has its name. That in pod.yml has another one.
+        """
+        try:
+            usage = self.ipu_usage
+            if usage is None or "allocation" in self.settings.tenant(self.project.name):
+                return {}
+            own = all(each["id"] in self.project.vpods for each in self.objects.allocations)
+        except ControllerError as error:
+            raise OrderError(error.message) from None
+        return {orders.IPUS: usage} if own else {}
+
+    def _needed_ipus(self, ipus: str, pending: list[Order]) -> int:
+        """Return the IPUs of a new vPOD and of pending orders, except for those with an allocation, which is used."""
+        allocated = {each["id"] for each in self.objects.allocations}
+        return sum(map(orders.occupied, [ipus, *(order.ipus for order in pending if order.vpod not in allocated)]))
+
     def _file(self) -> Path:
         file = self.settings.project_file(self._cloud.project_id)
         with _controller_errors():
@@ -205,7 +233,10 @@ class Tenant:
         if answers["vpod_flavor"] not in self.flavors():
             raise OrderError(f"Cannot order vPOD '{name}': its flavor is not offered. Choose another one.")
         needed = [offered[answers["vpod_flavor"]], *(offered.get(order.flavor, Flavor(0, 0)) for order in pending)]
-        if found := orders.quota_errors(needed, self._cloud.usages()):
+        usages = self._ipu_usages()
+        ipus = self._needed_ipus(answers["vpod_ipus"], pending) if usages else 0
+        ports = orders.ports(self.settings.tenant(self.project.name))
+        if found := orders.quota_errors(needed, {**self._cloud.usages(), **usages}, ports, ipus):
             raise OrderError(f"Cannot order vPOD '{name}' within the quotas of the project: {'; '.join(found)}.")
         with _order_errors():
             client.order({**answers, **self._answers()})

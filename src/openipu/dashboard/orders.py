@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from openipu.shared.reconcile import UserError
-from openipu.shared.vipu.object_rules import ID_RULE, is_valid_id
+from openipu.shared.vipu.object_rules import ID_RULE, IPUS_PER_MACHINE, is_valid_id
 
-PORTS = 2  # a Poplar VM has ports on the data network and on the management network; a storage network adds one
+IPUS = "ipus"  # name of the quota of the team
 
 # Words for the status of a job of AWX.
 _WORDS = {
@@ -118,16 +118,29 @@ def name_error(name: str, used: Iterable[str]) -> str | None:
     return None
 
 
-def quota_errors(flavors: Sequence[Flavor], usages: Mapping[str, Usage]) -> list[str]:
+def ports(tenant: Mapping[str, Any]) -> int:
+    """Return the number of ports of a Poplar VM: data, control and, if the tenant has one, storage network."""
+    return 3 if tenant.get("storage") else 2
+
+
+def occupied(ipus: str | int) -> int:
+    """Return the IPUs of the IPU-Machines of a vPOD of this size. 0 for text that is not a number."""
+    size = int(ipus) if str(ipus).isdecimal() else 0
+    return -(-size // IPUS_PER_MACHINE) * IPUS_PER_MACHINE
+
+
+def quota_errors(flavors: Sequence[Flavor], usages: Mapping[str, Usage], ports: int, ipus: int) -> list[str]:
     """Return the quotas that Poplar VMs of these flavors exceed, one VM each, as clauses.
 
-    ``usages``: by name of the quota. Quotas that a service does not report are not compared.
+    ``usages``: by name of the quota. Quotas that a service does not report are not compared. ``ports``: of one VM.
+    ``ipus``: of all VMs.
     """
     needed = {
         "instances": (len(flavors), "VM"),
         "cores": (sum(flavor.vcpus for flavor in flavors), "vCPU"),
         "ram": (sum(flavor.ram for flavor in flavors), "MB of memory"),
-        "port": (PORTS * len(flavors), "port"),
+        "port": (ports * len(flavors), "port"),
+        IPUS: (ipus, "IPU"),
     }
     pending = f" with {len(flavors) - 1} pending" if len(flavors) > 1 else ""
     return [

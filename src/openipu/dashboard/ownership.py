@@ -33,6 +33,11 @@ class Objects:
     allocations: Sequence[Object] = ()
     partitions: Sequence[Object] = ()
 
+    @property
+    def ipus(self) -> int:
+        """Number of IPUs of the machines in the allocations."""
+        return sum(len(each["agents"]) for each in self.allocations) * IPUS_PER_MACHINE
+
 
 @dataclass(frozen=True)
 class Vpod:

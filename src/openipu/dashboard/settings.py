@@ -6,7 +6,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -15,6 +15,7 @@ from openipu.shared.reconcile import UserError
 
 NAME = "OPENIPU_POD"
 _LISTS = ("poplar_servers", "roles")
+OTHERS = "*"  # tenants that are not in pod.yml, in the variable of the inventory
 OPERATOR = "operator"  # name of the credentials of operators
 SUFFIX = ".vipu-cli.hcl"
 _PROJECT = re.compile(r"[0-9a-zA-Z-]{1,64}")  # id of a project; "." and "/" would leave the folder
@@ -51,12 +52,23 @@ class Settings:
     """Settings of the panel.
 
     ``credentials``: folder with one file for operators and one per project. ``roles``: names of roles in Keystone, of
-    which a user needs one for orders and changes.
+    which a user needs one for orders and changes. ``teams``: variable ``pod_teams`` of the inventory. ``tenants``:
+    its variable ``pod_openstack_tenants``.
     """
 
     credentials: str = ""
     roles: Sequence[str] = ("member", "admin")
     awx: Awx | None = None
+    teams: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    tenants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def quota(self, project: str) -> int | None:
+        """Return the quota of a project in IPUs, by the name of the project. None without a quota."""
+        return next((team["ipus"] for team in self.teams.values() if team.get("project") == project), None)
+
+    def tenant(self, project: str) -> Mapping[str, Any]:
+        """Return the settings of a tenant, by the name of its project. Empty if they are not known."""
+        return self.tenants.get(project, self.tenants.get(OTHERS, {}))
 
     def project_file(self, project: str) -> Path | None:
         """Return the file with the credentials of a project, which may not exist. None without a folder."""
@@ -74,7 +86,12 @@ def parse(value: Any) -> Settings:
     """Return the settings. Raises SettingsError."""
     content = dict(_mapping(value, NAME))
     awx = content.pop("awx", None)
-    found = _parsed(Settings, content, NAME)
+    teams, tenants = (_plans(content.pop(name, {}), f"{NAME}['{name}']") for name in ("teams", "tenants"))
+    for name, team in teams.items():
+        ipus = team.get("ipus")
+        if not isinstance(ipus, int) or isinstance(ipus, bool):
+            raise SettingsError(f"Cannot use {NAME}['teams'][{name!r}]['ipus']: it is not a number. Correct it.")
+    found = replace(_parsed(Settings, content, NAME), teams=teams, tenants=tenants)
     if awx is None:
         return found
     parsed = _parsed(Awx, _mapping(awx, f"{NAME}['awx']"), f"{NAME}['awx']")
@@ -83,6 +100,11 @@ def parse(value: Any) -> Settings:
     if not parsed.poplar_servers:
         raise SettingsError(f"Cannot use {NAME}['awx']['poplar_servers']: it is empty. Add host names of Nova.")
     return replace(found, awx=parsed)
+
+
+def _plans(value: Any, place: str) -> dict[str, Mapping[str, Any]]:
+    """Return a mapping of mappings by name."""
+    return {name: _mapping(each, f"{place}[{name!r}]") for name, each in _mapping(value, place).items()}
 
 
 def _url_problem(url: str) -> str | None:
@@ -123,7 +145,8 @@ def _parsed(kind: type[_T], content: Mapping[str, Any], place: str) -> _T:
         if not isinstance(value, expected) or isinstance(value, bool) or not texts:
             words = {list: "a list of texts", str: "a text", int: "a number"}
             raise SettingsError(f"Cannot use {place}[{name!r}]: it is not {words[expected]}. Correct it.")
-    missing = [name for name, field in known.items() if field.default is MISSING and name not in content]
+    required = [name for name, each in known.items() if each.default is MISSING and each.default_factory is MISSING]
+    missing = [name for name in required if name not in content]
     if missing:
         raise SettingsError(f"Cannot use {place}: {', '.join(missing)} is missing. Add it.")
     return kind(**content)

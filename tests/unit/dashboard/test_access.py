@@ -145,6 +145,71 @@ def test_a_project_of_the_same_name_has_other_orders(server: Server, setting: di
     assert [order.action for order in access.tenant(setting, Cloud()).listed_orders()] == ["Order"]
 
 
+TEAMS = {"red": {"ipus": 16, "project": "research"}}
+
+
+def with_teams(setting: dict[str, Any], allocations: dict[str, int], **more: Any) -> Tenant:
+    """Return the access of a project with these allocations, whose numbers of machines are given.
+
+    Each is that of a vPOD, except for the allocation fixed.
+    """
+    vpods = tuple(name for name in allocations if name != "fixed")
+    tenant = with_objects({**setting, "teams": TEAMS, **more}, Cloud(Project("a1", "research", vpods)))
+    tenant.objects = Objects([{"id": id, "agents": ["ag"] * count} for id, count in allocations.items()], [])
+    return tenant
+
+
+def test_an_order_beyond_the_quota_of_the_team_is_rejected(server: Server, setting: dict[str, Any]) -> None:
+    tenant = with_teams(setting, {"blue": 1})
+    assert tenant.ipu_usage == Usage(16, 4)
+    assert rejected(lambda: tenant.order({**ANSWERS, "vpod_ipus": "16"})) == (
+        "Cannot order vPOD 'red' within the quotas of the project: it needs 16 IPUs more (quota 16, used 4)."
+    )
+    assert jobs(server) == []
+    tenant.order({**ANSWERS, "vpod_ipus": "8"})
+    assert len(jobs(server)) == 1
+
+
+def test_pending_orders_count_against_the_quota_of_the_team(server: Server, setting: dict[str, Any]) -> None:
+    with_teams(setting, {"blue": 1}).order({**ANSWERS, "vpod_ipus": "8"})
+    message = rejected(lambda: with_teams(setting, {"blue": 1}).order({**ANSWERS, "vpod_name": "g", "vpod_ipus": "8"}))
+    assert "it needs 16 IPUs more with 1 pending (quota 16, used 4)" in message
+    # The pending order of 2 machines has its allocation.
+    with_teams(setting, {"blue": 1, "red": 2}).order({**ANSWERS, "vpod_name": "g", "vpod_ipus": "1"})
+    assert len(jobs(server)) == 2
+
+
+@pytest.mark.parametrize(
+    ("allocations", "tenants"),
+    [({"fixed": 4}, {}), ({}, {"research": {"allocation": "fixed"}})],
+)
+def test_an_allocation_in_the_pod_limits_its_tenant(
+    server: Server, setting: dict[str, Any], allocations: dict[str, int], tenants: dict[str, Any]
+) -> None:
+    with_teams(setting, allocations, tenants=tenants).order({**ANSWERS, "vpod_ipus": "32"})
+    assert len(jobs(server)) == 1
+
+
+@pytest.mark.parametrize("cloud", [Cloud(Project("a1", "other", ())), Cloud(domain_id="other")])
+def test_projects_without_a_team_have_no_quota(setting: dict[str, Any], cloud: Cloud) -> None:
+    assert with_objects({**setting, "teams": TEAMS}, cloud).ipu_usage is None
+
+
+def test_an_order_needs_the_use_of_its_quota(server: Server, setting: dict[str, Any]) -> None:
+    without_credentials = access.tenant({**setting, "teams": TEAMS}, Cloud())
+    assert "This project has no access to a V-IPU controller." in rejected(lambda: without_credentials.order(ANSWERS))
+    assert jobs(server) == []
+
+
+def test_a_storage_network_of_the_tenant_needs_a_port(server: Server, setting: dict[str, Any]) -> None:
+    cloud = Cloud(used={"port": Usage(2, 0)})
+    tenants = {"*": {"storage": {"network": "pod-storage"}}}
+    message = rejected(lambda: access.tenant({**setting, "tenants": tenants}, cloud).order(ANSWERS))
+    assert "it needs 3 ports more (quota 2, used 0)" in message
+    access.tenant({**setting, "tenants": {**tenants, "research": {}}}, cloud).order(ANSWERS)
+    assert len(jobs(server)) == 1
+
+
 def test_roles_of_changes_are_a_setting(setting: dict[str, Any]) -> None:
     assert access.tenant(setting, Cloud(roles=["Member"])).may_change, "Keystone compares names without their case"
     assert not access.tenant({**setting, "roles": ["tenant"]}, Cloud()).may_change

@@ -9,12 +9,15 @@ from typing import Any
 import pytest
 
 from openipu.dashboard.orders import (
+    IPUS,
     Flavor,
     OrderError,
     Survey,
     Usage,
     name_error,
+    occupied,
     of_project,
+    ports,
     quota_errors,
     survey,
     unfinished,
@@ -73,13 +76,13 @@ def test_names_are_used_once() -> None:
     ],
 )
 def test_quotas(flavor: Flavor, changes: dict[str, Usage], messages: list[str]) -> None:
-    found = quota_errors([flavor], USAGES | changes)
+    found = quota_errors([flavor], USAGES | changes, 2, 0)
     assert len(found) == len(messages)
     assert all(message in text for message, text in zip(messages, found, strict=True))
 
 
 def test_pending_orders_count() -> None:
-    found = quota_errors([Flavor(2, 1), Flavor(3, 1)], USAGES)
+    found = quota_errors([Flavor(2, 1), Flavor(3, 1)], USAGES, 2, 0)
     assert found == [
         "it needs 2 VMs more with 1 pending (quota 2, used 1)",
         "it needs 5 vCPUs more with 1 pending (quota 8, used 4)",
@@ -88,7 +91,25 @@ def test_pending_orders_count() -> None:
 
 
 def test_quotas_of_missing_services_are_not_compared() -> None:
-    assert quota_errors([Flavor(100, 100)], {}) == []
+    assert quota_errors([Flavor(100, 100)], {}, 3, 1000) == []
+
+
+@pytest.mark.parametrize(
+    ("tenant", "errors"),
+    [({}, []), ({"storage": {"network": "pod-storage"}}, ["it needs 3 ports more (quota 3, used 1)"])],
+)
+def test_a_storage_network_needs_one_more_port(tenant: dict[str, Any], errors: list[str]) -> None:
+    assert quota_errors([Flavor(1, 1)], USAGES, ports(tenant), 0) == errors
+
+
+@pytest.mark.parametrize(("needed", "errors"), [(8, []), (12, ["it needs 12 IPUs more (quota 16, used 8)"]), (0, [])])
+def test_the_quota_of_the_team(needed: int, errors: list[str]) -> None:
+    assert quota_errors([Flavor(1, 1)], {IPUS: Usage(16, 8)}, 2, needed) == errors
+
+
+def test_vpods_occupy_whole_machines() -> None:
+    sizes = ("1", "2", "4", "8", 16, "", "many", "-4")
+    assert [occupied(size) for size in sizes] == [4, 4, 4, 8, 16, 0, 0, 0]
 
 
 def job(id: int, variables: Any, status: str = "running") -> tuple[str, dict[str, Any]]:

@@ -31,7 +31,7 @@ class OrderForm(forms.SelfHandlingForm):
     )
 
     def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
-        """Read the choices. Raises OrderError."""
+        """Read the choices and the quota in IPUs. Raises UserError."""
         super().__init__(request, *args, **kwargs)
         access = tenant(request)
         awx = access.settings.awx
@@ -43,6 +43,8 @@ class OrderForm(forms.SelfHandlingForm):
             "vpod_poplar_server": awx.poplar_servers if awx else (),
             "keys": self._keys,
         }
+        if usage := access.ipu_usage:
+            self.fields["vpod_ipus"].help_text += f" IPUs used / quota: {usage.used} / {usage.limit}."
         for name, values in choices.items():
             self.fields[name].choices = [(value, value) for value in values]
 

@@ -47,6 +47,7 @@ class IndexView(TablesView):
         context: dict[str, Any] = super().get_context_data(**kwargs)
         context["report_url"] = reverse("horizon:project:ipus:report")
         access = tenant(self.request)
+        context["ipus"] = next(iter(self.rows(lambda: [access.ipu_usage])), None)
         if access.may_order:
             context["order_url"] = reverse("horizon:project:ipus:order")
         else:
