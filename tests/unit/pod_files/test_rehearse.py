@@ -133,6 +133,22 @@ def test_sigterm_ends_the_playbook_and_cleans_up(tmp_path: Path) -> None:
                 each.kill()
 
 
+def test_results_have_the_names_of_devices(tmp_path: Path, monkeypatch) -> None:
+    shutil.copytree(RACK, tmp_path / "rack")
+    path = tmp_path / "rack/pod.yml"
+    path.write_text(path.read_text() + "shared_inventory: true\n")
+    play = tmp_path / "play.yml"
+    task = {"name": "Print", "ansible.builtin.debug": {"msg": "{{ inventory_hostname }}"}, "changed_when": True}
+    play.write_text(json.dumps([{"hosts": "switches:localhost", "gather_facts": False, "tasks": [task]}]))
+    (tmp_path / "variables.json").write_text("{}")
+    monkeypatch.setattr(playbook, "PLAYBOOK", str(play))
+    environment = playbook.guarded_environment(tmp_path / "connections.log")
+    found = playbook.run(path, tmp_path / "variables.json", environment, False, lambda _phase: None)
+    assert found.succeeded, found.log.read_text()
+    names = {each["host"]: each["msg"] for phase in found.phases for each in phase.results}
+    assert names == {"localhost": "localhost", "mgmt1": "pod64-mgmt1", "tor1": "pod64-tor1"}
+
+
 @pytest.mark.parametrize(
     ("fault", "message"),
     [

@@ -52,7 +52,8 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # Ansible has no type
             play=self._play,
             task=result._task.get_name().strip(),
             action=result._task.action,
-            host=result._host.get_name(),
+            # In an inventory of several PODs, the name of the host is not that of the device.
+            host=result._host.vars.get("pod_device", result._host.get_name()),
             changed=bool(content.get("changed")),
             ignored=ignored,
             msg=content.get("msg"),
