@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from ansible import constants
 from ansible.errors import AnsibleError, AnsibleParserError
 from ansible.utils.display import Display
@@ -30,11 +28,11 @@ def rejection(message: str) -> BaseException:
 
 
 def check_text(path: str) -> None:
-    """Raise PodError for a file that is not UTF-8 text. Ansible would warn, and parse the rest of the file."""
-    try:
-        Path(path).read_text("utf-8")
-    except (OSError, UnicodeDecodeError):
-        load(path)
+    """Raise PodError for a file that is not YAML, or whose nested aliases expand to a huge one.
+
+    Ansible would warn about text that is not UTF-8 and parse the rest of the file, and expand all aliases.
+    """
+    read_yaml(path, Mistakes())  # load reports them
 
 
 def explained(path: str, plugin: str, error: AnsibleError) -> Exception:

@@ -9,6 +9,7 @@ import contextlib
 import csv
 import difflib
 import io
+import itertools
 import re
 import typing as t
 from pathlib import Path
@@ -36,6 +37,8 @@ _YAML_HINTS = {
     "found character that cannot start any token": ". Indent with spaces, not with tabs",
     "found character '\\t' that cannot start any token": ". Indent with spaces, not with tabs",
 }
+# Maximum number of values and keys. 64 racks with a list of all cables and a partition for each IPU have 195 000.
+_MAX_NODES = 500_000
 _MAX_NAMED = 20  # maximum number of names in a message
 _INVALID = object()  # in the place of a value that YAML cannot convert, a recorded mistake
 _INT = "tag:yaml.org,2002:int"
@@ -103,30 +106,47 @@ def read_yaml(path: str, mistakes: Mistakes | None = None) -> Block:
     """
     if not HAS_YAML:
         raise PodError(path, None, "cannot be read without the Python library PyYAML: install PyYAML")
+    text = _text(path)
     try:
-        loader = _PARSER(_text(path))
-    except yaml.reader.ReaderError as error:
-        raise PodError(path, None, "is not a text file: %s. Save it as UTF-8 text" % error.reason) from None
-    try:
-        root = loader.get_single_node()
-        if not isinstance(root, yaml.MappingNode):
-            raise PodError(path, 1, "is not a mapping: start the file with 'plugin: openipu.pod.pod'")
-        tree = _Tree(path, loader, Mistakes() if mistakes is None else mistakes)
-        tree.check_tag(root)
-        top = tree.block(root)
+        with _parser(text) as loader:
+            root = loader.get_single_node()
+            if not isinstance(root, yaml.MappingNode):
+                raise PodError(path, 1, "is not a mapping: start the file with 'plugin: openipu.pod.pod'")
+            tree = _Tree(path, loader, Mistakes() if mistakes is None else mistakes)
+            tree.check_size(root)
+            tree.check_tag(root)
+            top = tree.block(root)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         hint = _YAML_HINTS.get(error.problem or "", "")
         raise PodError(path, _line(mark) if mark else None, "is not YAML: %s%s" % (error.problem, hint)) from None
+    except yaml.reader.ReaderError as error:
+        character = "the character U+%04X is not allowed in YAML" % error.character
+        remedy = "remove it, or save the file as UTF-8 text"
+        raise PodError(path, _place(text, chr(error.character)), "%s: %s" % (character, remedy)) from None
     except yaml.YAMLError as error:
         raise PodError(path, None, "is not YAML: %s" % error) from None
     except RecursionError:
         raise PodError(path, None, "is nested too deeply: remove levels") from None
-    finally:
-        loader.dispose()
     if mistakes is None:
         tree.mistakes.check()
     return top
+
+
+@contextlib.contextmanager
+def _parser(text: str) -> t.Iterator[t.Any]:
+    """Yield the parser of a text."""
+    loader = _PARSER(text)
+    try:
+        yield loader
+    finally:
+        loader.dispose()
+
+
+def _place(text: str, character: str) -> Line:
+    """Return the line and column of the first occurrence of a character."""
+    before = text.partition(character)[0]
+    return Line(before.count("\n") + 1, len(before) - before.rfind("\n"))
 
 
 class _Tree:
@@ -138,6 +158,23 @@ class _Tree:
         self.mistakes = mistakes
         self.blocks: dict[int, Block] = {}  # an aliased mapping is converted once, because merging changes its node
         self.tagged: set[int] = set()  # nodes whose tag is a recorded mistake, once for all aliases
+        self.sizes: dict[int, int] = {}  # number of nodes in each mapping and list
+
+    def check_size(self, node: t.Any) -> int:
+        """Return the number of nodes, with those of an aliased node each time. Raises PodError if it is too large.
+
+        Otherwise nested aliases make a small file use all memory.
+        """
+        if not isinstance(node, yaml.CollectionNode):
+            return 1
+        if id(node) not in self.sizes:
+            pairs = isinstance(node, yaml.MappingNode)
+            size = 1 + sum(map(self.check_size, itertools.chain.from_iterable(node.value) if pairs else node.value))
+            if size > _MAX_NODES:
+                message = "holds more than %d values and keys, those of aliases included: remove nested aliases"
+                raise PodError(self.path, _line(node.start_mark), message % _MAX_NODES)
+            self.sizes[id(node)] = size
+        return self.sizes[id(node)]
 
     def check_tag(self, node: t.Any) -> None:
         """Record the tag of a mapping or list that YAML cannot convert. Its content is read without the tag."""

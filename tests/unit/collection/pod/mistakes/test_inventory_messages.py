@@ -36,7 +36,16 @@ def several(text: str) -> bytes:
     ).encode()
 
 
-MISTAKES = [overlap, latin_1, indentation, several]
+def nested_aliases(text: str) -> bytes:
+    merged = (f"v{n + 1}: &v{n + 1} {{<<: [{', '.join(9 * [f'*v{n}'])}]}}\n" for n in range(6))
+    return f"v0: &v0 {{x: 1}}\n{''.join(merged)}{text}".encode()
+
+
+def control_character(text: str) -> bytes:
+    return f"{text}# \0\n".encode()
+
+
+MISTAKES = [overlap, latin_1, indentation, several, nested_aliases, control_character]
 
 
 def message(done: subprocess.CompletedProcess[str]) -> str:

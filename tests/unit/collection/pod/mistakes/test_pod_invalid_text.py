@@ -7,6 +7,8 @@ import json
 import re
 
 import pytest
+import yaml
+from ansible_collections.openipu.pod.plugins.module_utils.pod import source
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodError, load
 from ansible_collections.openipu.pod.plugins.module_utils.pod.mistakes import Mistakes
 from ansible_collections.openipu.pod.plugins.module_utils.pod.source import read_yaml
@@ -82,6 +84,56 @@ def test_unreadable_files_are_named(pod, tmp_path):
     path.write_text("")
     with pytest.raises(PodError, match="is not a mapping: start the file with"):
         load(str(path))
+
+
+NESTED = {
+    "lists": ("[x]", "[%s]", "*v{n}"),
+    "merged mappings": ("{x: 1}", "{{<<: [%s]}}", "*v{n}"),
+    "mappings": ("{x: 1}", "{{%s}}", "k{i}: *v{n}"),
+}
+
+
+@pytest.mark.parametrize("kind", NESTED)
+@pytest.mark.parametrize("use", ["", "name: *v6\n", "? *v6\n: 1\n", "racks: *v6\n"])
+def test_nested_aliases_that_expand_to_a_huge_file_are_rejected(pod, kind, use):
+    first, form, item = NESTED[kind]
+    lines = [f"v0: &v0 {first}"]
+    for number in range(6):
+        items = ", ".join(item.format(n=number, i=each) for each in range(9))
+        lines.append(f"v{number + 1}: &v{number + 1} " + form.format() % items)
+    path = pod.write()
+    path.write_text("\n".join(lines) + f"\n{use}{path.read_text()}")
+    with pytest.raises(PodError) as caught:
+        load(str(path))
+    assert caught.value.line in (6, 7)
+    message = "holds more than 500000 values and keys, those of aliases included: remove nested aliases"
+    assert caught.value.message == message
+
+
+def test_a_file_of_the_maximum_size_is_read(pod, monkeypatch):
+    path = pod.write()
+    path.write_text("a: &a [1, 2]\nb: {c: *a}\n")  # 11 nodes
+    monkeypatch.setattr(source, "_MAX_NODES", 11)
+    assert read_yaml(str(path)) == {"a": [1, 2], "b": {"c": [1, 2]}}
+    monkeypatch.setattr(source, "_MAX_NODES", 10)
+    with pytest.raises(PodError, match="line 1: holds more than 10 values and keys"):
+        read_yaml(str(path))
+
+
+@pytest.mark.parametrize("parser", [source._PARSER, yaml.SafeLoader])
+@pytest.mark.parametrize("character", ["\0", "\a", "\x7f", "\x80", "\ufffe"])
+def test_a_character_that_yaml_does_not_allow_has_its_place(pod, monkeypatch, character, parser):
+    monkeypatch.setattr(source, "_PARSER", parser)
+    path = pod.write()
+    text = "# Zürich\n" * 300 + path.read_text() + f"# Zürich {character}\n"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(PodError) as caught:
+        load(str(path))
+    code = f"U+{ord(character):04X}"
+    place = (text.count("\n"), 10)
+    assert (caught.value.line, caught.value.column) == place
+    message = f"the character {code} is not allowed in YAML: remove it, or save the file as UTF-8 text"
+    assert caught.value.message == message
 
 
 @pytest.mark.parametrize("value", ["2026-13-45", "!vault text", "!!bool maybe", "!!timestamp x", "!!int +"])
