@@ -7,11 +7,13 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from openipu.pod_files import json_schema
+from openipu.pod_files import ansible_settings, json_schema
 from openipu.pod_files.files import PodFilesError
 from openipu.twin.launch import generate
 
 _SCHEMA = "pod.schema.json"
+_SETTINGS = "ansible.cfg"
+_COMMENT = "# Fail on mistakes in pod.yml. Ansible reads this file only in the current folder.\n"
 _LOWEST_RACK_UNIT = 3
 _HEADER = "name,rack,unit,bmc_mac,gw_mac,rnic_mac,rack_unit"
 _TOP = """\
@@ -51,14 +53,19 @@ class FirstPod:
     servers: tuple[int, ...]  # of each rack
 
     def write(self, folder: Path) -> list[Path]:
-        """Write the files into a folder, and return their paths. Raises PodFilesError if one exists."""
+        """Write the files into a folder, and return their paths. Raises PodFilesError if one exists.
+
+        An existing ``ansible.cfg`` is kept.
+        """
         contents = {
             "pod.yml": self._pod(),
             "machines.csv": self._machines(),
             _SCHEMA: json.dumps(json_schema.pod(), indent=2) + "\n",
         }
-        paths = [folder / name for name in contents]
         try:
+            if not (folder / _SETTINGS).exists():
+                contents[_SETTINGS] = _COMMENT + ansible_settings.INVENTORY
+            paths = [folder / name for name in contents]
             for path in paths:
                 if path.exists():
                     raise PodFilesError(f"Cannot write {path}: it exists. Name another folder. Nothing was changed.")

@@ -7,6 +7,7 @@ import os
 import pty
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -115,6 +116,31 @@ def test_a_terminal_asks_for_plain_values(tmp_path):
         "IPU-Machines per rack [16]: Servers per rack [4]: ",
     ]
     assert [len(rack.machines) for rack in load(str(tmp_path / "pod.yml")).racks] == [4, 4]
+
+
+def test_ansible_fails_on_mistakes_in_the_folder(tmp_path):
+    folder = tmp_path / "pod"
+    done = program("init", folder)
+    assert f", {folder}/ansible.cfg.\n" in done.output
+    pod = folder / "pod.yml"
+    pod.write_text(pod.read_text().replace("name: pod1", "nam: pod1"))
+    environment = {name: value for name, value in os.environ.items() if name != "ANSIBLE_CONFIG"}
+    command = [Path(sys.executable).parent / "ansible-inventory", "-i", "pod.yml", "--list"]
+    ended = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (4, "")
+    assert "unknown key 'nam': did you mean 'name'?" in ended.stderr
+    assert "Failed to parse" not in ended.stderr
+
+
+def test_existing_settings_of_ansible_are_kept(tmp_path):
+    (tmp_path / "ansible.cfg").write_text("[defaults]\n")
+    done = program("init", tmp_path)
+    assert done.exit_code == 0, done.output
+    assert "ansible.cfg" not in done.output
+    assert (tmp_path / "ansible.cfg").read_text() == "[defaults]\n"
+    assert (tmp_path / "pod.yml").exists()
 
 
 def test_existing_files_are_kept(tmp_path):

@@ -149,6 +149,9 @@ def init(folder: Path, name: str, racks: int, machines: tuple[int, ...], servers
 
     At a terminal, the command asks for missing options. For racks of different sizes, give --machines and
     --servers one number for each rack, as in --machines 16,8. Then replace the MAC addresses and adapt the files.
+
+    The command also writes an ansible.cfg, unless there is one: in FOLDER as current folder, Ansible fails on mistakes
+    in pod.yml.
     """
     try:
         size = (_each_rack("--machines", machines, racks), _each_rack("--servers", servers, racks))

@@ -16,6 +16,7 @@ from typing import Any
 
 import psutil
 
+from openipu.pod_files import ansible_settings
 from openipu.process.background import STOP_SECONDS
 
 _PACKAGE = Path(__file__).parent
@@ -23,7 +24,7 @@ PLAYBOOK = "openipu.pod.site"
 RESULTS = "OPENIPU_REHEARSAL_RESULTS"
 GUARD = "OPENIPU_REHEARSAL_GUARD"
 _CABLE_KEYS = ("device", "connector", "port")  # of a finding of openipu.pod.eos_pod_info
-_CONFIG = """\
+_CONFIG = f"""\
 [defaults]
 callback_result_format = yaml
 gathering = explicit
@@ -32,10 +33,7 @@ retry_files_enabled = false
 [connection]
 pipelining = true
 
-[inventory]
-enable_plugins = openipu.pod.pod, auto, host_list, script, yaml
-any_unparsed_is_failed = true
-"""
+{ansible_settings.INVENTORY}"""
 
 
 class RehearsalError(Exception):

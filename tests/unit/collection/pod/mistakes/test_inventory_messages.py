@@ -10,6 +10,7 @@ import subprocess
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodError, load
 
+from openipu.pod_files import ansible_settings
 from openipu.pod_files.rehearsal import playbook
 from tests import ROOT
 from tests.unit.collection.pod.conftest import NETWORKS
@@ -110,5 +111,6 @@ def test_settings_for_users_are_those_of_a_checkout():
     page = (ROOT / "docs/how-to/real-rack.md").read_text()
     (published,) = re.findall(r"```ini\n(\[inventory\]\n.*?)```", page, re.DOTALL)
     assert inventory_settings(published) == own
-    assert inventory_settings(playbook._CONFIG).items() <= own.items()
+    assert inventory_settings(ansible_settings.INVENTORY) == own
+    assert inventory_settings(playbook._CONFIG) == own
     assert own["enable_plugins"].startswith("openipu.pod.pod, ")
