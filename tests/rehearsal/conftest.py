@@ -137,3 +137,11 @@ def installation(installed: tuple[Path, Path], tmp_path: Path) -> Installation:
     if subprocess.run([*namespace(), "true"], capture_output=True, check=False).returncode:
         pytest.skip("this host allows no network namespaces")
     return Installation(*installed, tmp_path)
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """Return the folder of a POD with two IPU-Machines."""
+    init = [sys.executable, "-m", "openipu.pod_files.cli.main", "init", "small", "--machines", "2", "--servers", "1"]
+    subprocess.run(init, cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    return tmp_path / "small"

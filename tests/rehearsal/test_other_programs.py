@@ -3,11 +3,8 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
-
-import pytest
 
 from tests.rehearsal.conftest import Installation
 
@@ -20,14 +17,6 @@ with grpc.insecure_channel("192.0.2.1:50051") as channel:
     except grpc.RpcError as error:
         print(error.code().name)
 """
-
-
-@pytest.fixture
-def small(tmp_path: Path) -> Path:
-    """Return the folder of a POD with two IPU-Machines."""
-    init = [sys.executable, "-m", "openipu.pod_files.cli.main", "init", "small", "--machines", "2", "--servers", "1"]
-    subprocess.run(init, cwd=tmp_path, check=True, capture_output=True, timeout=60)
-    return tmp_path / "small"
 
 
 def with_grpc_call(pod: Path) -> None:

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -123,6 +124,39 @@ def test_secrets_have_placeholders(tmp_path):
     write(folder, tmp_path / "pod")
     assert (tmp_path / "pod/host_vars/pdu1.yml").read_text() == 'pdu_config:\n  contact: "rehearsal"\nx: 1\n'
     assert not (tmp_path / "pod/group_vars/vault.yml").exists()
+
+
+def test_secrets_may_have_any_name(tmp_path):
+    folder = tmp_path / "real"
+    shutil.copytree(RACK, folder)
+    switches = folder / "group_vars/switches.yml"
+    switches.write_text(switches.read_text().replace("vault_switch_password", "my_switch_pw"))
+    (folder / "group_vars/controllers.yml").write_text(
+        "# my_key\nuser: admin\nvipu_connection: {api_access_key: '{{ user ~ my_key }}'}\nother: '{{ my_other }}'\n"
+    )
+    _real, twin, _translator = write(folder, tmp_path / "pod")
+    names = playbook.undefined(Path(twin.file), playbook.guarded_environment(tmp_path / "log"))
+    before = inventory.read_variables(folder)
+    found = before.with_secrets(names)
+    assert found.secrets["my_switch_pw"] == "group_vars/switches.yml:6"
+    assert found.secrets["my_key"] == "group_vars/controllers.yml:3"
+    assert set(found.secrets) == {"my_switch_pw", "my_key", *before.secrets}
+    extra = inventory.extra_variables(twin, found, Translator(twin, 16), tmp_path)
+    assert extra["my_switch_pw"] == extra["my_key"] == extra["vault_pdu_auth_key"]
+
+
+def test_an_inventory_that_ansible_rejects_has_no_undefined_variables(tmp_path):
+    (tmp_path / "pod.yml").write_text("plugin: openipu.pod.pod\n")
+    assert playbook.undefined(tmp_path / "pod.yml", playbook.guarded_environment(tmp_path / "log")) == []
+
+
+def test_the_variables_of_the_preflight_checks_are_examined():
+    plays = yaml.safe_load((ROOT / "playbooks/preflight.yml").read_text())
+    play = next(each for each in plays if each["name"] == "Check credentials")
+    queries = play["tasks"][0]["vars"]["pod_undefined"]
+    names = set(re.findall(r"'(\w+)'", queries))
+    assert names == set(playbook.EXAMINED)
+    assert tuple(play["hosts"].split(":")) == playbook.EXAMINED_GROUPS
 
 
 @pytest.mark.parametrize(

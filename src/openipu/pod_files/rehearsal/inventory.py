@@ -9,8 +9,8 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,17 @@ class Variables:
     encrypted: tuple[Path, ...]
     secrets: Mapping[str, str]  # name -> file:line
 
+    def with_secrets(self, names: Iterable[str]) -> Variables:
+        """Return the variables with further secrets."""
+        found = {name: place for name in names if (place := self._place(name))}
+        return replace(self, secrets=dict(self.secrets) | found)
+
+    def _place(self, name: str) -> str | None:
+        """Return file and line of the first use of a variable, None if no file uses it."""
+        uses = re.compile(rf"\b{re.escape(name)}\b")
+        places = (f"{path}:{number}" for path, text in self.files.items() for number in _lines_with(uses, text))
+        return next(places, None)
+
     def may_set(self, name: str) -> bool:
         """Return whether a file sets a variable, or is encrypted and so may set it."""
         key = re.compile(rf"^[\s\"'{{,]*{name}[\"']?\s*:", re.MULTILINE)
@@ -64,10 +75,17 @@ def read_variables(folder: Path) -> Variables:
             encrypted.append(path.relative_to(folder))
             continue
         files[path.relative_to(folder)] = text
-        for number, line in enumerate(text.splitlines(), 1):
-            for name in _VAULT_NAME.findall(line.partition(" #")[0] if not line.lstrip().startswith("#") else ""):
+        for number, names in _lines_with(_VAULT_NAME, text).items():
+            for name in names:
                 secrets.setdefault(name, f"{path.relative_to(folder)}:{number}")
     return Variables(files, tuple(encrypted), secrets)
+
+
+def _lines_with(pattern: re.Pattern[str], text: str) -> dict[int, list[str]]:
+    """Return the matches of a pattern in a YAML text, without its comments, by the number of the line."""
+    lines = enumerate(text.splitlines(), 1)
+    code = ((number, "" if line.lstrip().startswith("#") else line.partition(" #")[0]) for number, line in lines)
+    return {number: found for number, line in code if (found := pattern.findall(line))}
 
 
 def unsupported(pod: model.Pod) -> dict[str, str]:

@@ -23,6 +23,16 @@ _PACKAGE = Path(__file__).parent
 PLAYBOOK = "openipu.pod.site"
 RESULTS = "OPENIPU_REHEARSAL_RESULTS"
 GUARD = "OPENIPU_REHEARSAL_GUARD"
+# Variables and groups of the phase "Check credentials" in preflight.yml.
+EXAMINED = (
+    "vipu_connection",
+    "vipu_partition_connection",
+    "eos_connection",
+    "eos_config",
+    "pdu_connection",
+    "pdu_config",
+)
+EXAMINED_GROUPS = ("switches", "pdus", "controllers")
 _CABLE_KEYS = ("device", "connector", "port")  # of a finding of openipu.pod.eos_pod_info
 _CONFIG = f"""\
 [defaults]
@@ -146,6 +156,40 @@ def run(
                 _stop(process.pid)
                 raise
         return Run(check, time.monotonic() - begun, process.returncode == 0, log, phases)
+
+
+def undefined(inventory: Path, environment: Mapping[str, str]) -> list[str]:
+    """Return the undefined variables in the settings that the preflight checks of the playbook examine.
+
+    The result is empty if Ansible cannot run. Then the playbook fails too, with the message.
+    """
+    config = inventory.parent / "ansible.cfg"
+    config.write_text(_CONFIG)
+    settings = {
+        "ANSIBLE_CONFIG": str(config),
+        "ANSIBLE_CALLBACK_RESULT_FORMAT": "json",
+        "ANSIBLE_NOCOLOR": "true",
+        "ANSIBLE_STDOUT_CALLBACK": "ansible.builtin.minimal",
+    }
+    terms = ", ".join(map(repr, EXAMINED))
+    hosts = " + ".join(f"groups['{group}']" for group in EXAMINED_GROUPS)
+    expression = f"query('openipu.pod.undefined_variables', {terms}, hosts={hosts})"
+    program = Path(sys.executable).parent / "ansible"
+    command = [str(program), "localhost", "-i", str(inventory), "-m", "ansible.builtin.debug"]
+    done = subprocess.run(  # noqa: S603  ansible of this environment
+        [*command, "-a", json.dumps({"msg": f"{{{{ {expression} }}}}"})],
+        cwd=inventory.parent,
+        env={**environment, **settings},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    try:
+        found = json.loads(done.stdout.partition("=> ")[2])["msg"]
+    except (ValueError, KeyError):
+        return []
+    return [each["name"] for each in found if each["name"].isidentifier()]
 
 
 def _stop(pid: int) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import sys
 import time
@@ -57,7 +58,8 @@ def rehearse(pod: model.Pod, options: Options, progress: Callable[[str], None]) 
         progress(f"Translating the addresses of {pod.file} to 127.{translator.octets[0]}.0.0 and up …")
         environment = playbook.guarded_environment(violations)
         with _environment(environment):
-            writer = _LockedWriter(twin, running, inventory.TranslatedPod(pod, variables, translator))
+            translated = inventory.TranslatedPod(pod, variables, translator)
+            writer = _LockedWriter(twin, running, translated, environment)
             twin.up(writer, progress, [] if running else options.faults)
             if running:
                 for fault in options.faults:
@@ -77,7 +79,7 @@ def rehearse(pod: model.Pod, options: Options, progress: Callable[[str], None]) 
             translator=translator,
             check=runs[0],
             site=runs[1],
-            variables=variables,
+            variables=writer.translated.variables,
             defects=[each.message for each in twin.defects()],
             connections=violations.read_text().splitlines() if violations.exists() else [],
             other_connections=network_namespace.unroutable() - unroutable if isolated else None,
@@ -98,15 +100,24 @@ class _LockedWriter:
     twin: Twin
     running: bool  # whether the twin ran before
     translated: inventory.TranslatedPod
+    environment: Mapping[str, str]
     begun: bool = False  # whether the folder is that of this rehearsal, which may remove it
 
     def write(self, folder: Path, state: str) -> Path:
-        """Write the files. Raises OSError, and RehearsalError if another command has changed the folder."""
+        """Write the files, with placeholders of all secrets.
+
+        Raises OSError, and RehearsalError if another command has changed the folder.
+        """
         _check_folder(self.twin, self.translated.pod)
         if bool(self.twin.running()) != self.running:
             raise RehearsalError(f"Cannot use the folder {self.twin.folder}: another command uses it. Try again later.")
         self.begun = True
-        return self.translated.write(folder, state)
+        path = self.translated.write(folder, state)
+        if names := playbook.undefined(path, self.environment):
+            variables = self.translated.variables.with_secrets(names)
+            self.translated = dataclasses.replace(self.translated, variables=variables)
+            path = self.translated.write(folder, state)
+        return path
 
 
 def _check_folder(twin: Twin, pod: model.Pod) -> None:
