@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Start of a controller on etcd whose nodes do not respond."""
+"""A controller on etcd whose nodes do not respond, and stop signals before it leads."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
+from typing import NoReturn
 
 import grpc
 import pytest
@@ -11,10 +14,15 @@ import pytest
 from openipu.vipu.api.addresses import ListenAddress
 from openipu.vipu.server import replica
 from openipu.vipu.server.controller import Settings
-from openipu.vipu.storage.etcd.client import EtcdUnavailableError
-from openipu.vipu.storage.etcd.keys import Location
-from openipu.vipu.storage.etcd.mirror import Mirror
-from openipu.vipu.storage.interface import StoreError
+from openipu.vipu.storage.etcd import content, mirror
+from openipu.vipu.storage.etcd.client import EtcdClient, EtcdUnavailableError
+from openipu.vipu.storage.etcd.election import Leadership
+from openipu.vipu.storage.etcd.keys import Keys, Location
+from openipu.vipu.storage.etcd.mirror import Content, Mirror
+from openipu.vipu.storage.interface import LeadershipLostError, NotLeaderError, StoreError
+from tests.integration.vipu_servers import environment
+
+LEASE_SECONDS = 60  # longer than a test: only a controller that resigns leaves no leader key
 
 
 class Clock:
@@ -46,3 +54,87 @@ def test_the_start_limit_includes_the_time_of_attempts(monkeypatch: pytest.Monke
     with pytest.raises(StoreError, match="no response"):
         replica.Replica(settings, Location(("127.0.0.1:9",)), 3, "").run()
     assert starts == [0, 13, 26]
+
+
+class Stop:
+    """Stop signals that a test sends."""
+
+    def __init__(self) -> None:
+        self.sent = False
+
+    def wait(self, seconds: float) -> bool:
+        return self.sent
+
+
+@pytest.fixture
+def stop(monkeypatch: pytest.MonkeyPatch) -> Stop:
+    made = Stop()
+    monkeypatch.setattr(replica, "StopSignals", lambda: made)
+    return made
+
+
+def run(location: Location, folder: Path) -> Content:
+    """Run a controller until its end, and return the content of the store then."""
+    content.initialise(location)
+    settings = Settings(folder / "unused.db", ListenAddress("127.0.0.1", 0))
+    replica.Replica(settings, location, LEASE_SECONDS, "").run()
+    client = EtcdClient(location)
+    try:
+        return mirror.read(client, Keys(location.prefix))
+    finally:
+        client.close()
+
+
+def test_a_stop_signal_during_the_election_ends_the_leadership(
+    location: Location, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: Stop
+) -> None:
+    campaign, won = Leadership.campaign, []
+
+    def stopped(leadership: Leadership) -> bool:
+        stop.sent = True
+        won.append(campaign(leadership))
+        return won[-1]
+
+    monkeypatch.setattr(Leadership, "campaign", stopped)
+    found = run(location, tmp_path)
+    assert won == [True]
+    assert found.meta is not None
+    assert found.meta["epoch"] == 0, "no controller has led"
+    assert found.leader is None
+
+
+@pytest.mark.parametrize("error", [NotLeaderError, LeadershipLostError])
+def test_a_stop_signal_before_the_loss_of_the_leadership_ends_the_program(
+    location: Location, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: Stop, error: type[StoreError]
+) -> None:
+    def lost(*_: object) -> NoReturn:
+        stop.sent = True
+        raise error
+
+    def restart() -> NoReturn:
+        raise AssertionError("the program starts again")
+
+    monkeypatch.setattr(replica, "EtcdStore", lost)
+    monkeypatch.setattr(replica, "restart", restart)
+    assert run(location, tmp_path).leader is None
+
+
+RESTARTED = """
+import os, signal, sys
+from openipu.vipu.server import replica
+
+signal.pthread_sigmask(signal.SIG_BLOCK, replica.STOP_SIGNALS)
+stop = replica.StopSignals()
+if sys.orig_argv[-1] == "first":
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert stop.wait(20)
+    sys.orig_argv[-1] = "second"
+    replica.restart()
+print(sys.orig_argv[-1], stop.wait(5))
+"""
+
+
+def test_a_stop_signal_is_not_lost_when_the_program_starts_again() -> None:
+    command = [sys.executable, "-c", RESTARTED, "first"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment())
+    assert ended.stdout.splitlines()[-1:] == ["second True"], ended.stderr

@@ -10,6 +10,7 @@ import threading
 import time
 from dataclasses import replace
 from importlib import metadata
+from typing import NoReturn
 
 import click
 import structlog
@@ -28,7 +29,7 @@ from openipu.vipu.storage.etcd.keys import Keys, Location
 from openipu.vipu.storage.etcd.store import EtcdStore, check_version
 from openipu.vipu.storage.interface import LeadershipLostError, NotLeaderError, StoreError
 
-_POLL_SECONDS = 0.1  # between two checks of the leader key of the mirror, and of the loss of leadership
+_POLL_SECONDS = 0.1  # between two checks of the leader key of the mirror, the loss of leadership and stop signals
 _LEASES = 3  # times of a lease after which the leader key cannot be that of an earlier run
 _START_SECONDS = 30.0  # for etcd to respond at the start
 _RETRY_SECONDS = 1.0  # between two attempts to read
@@ -86,7 +87,8 @@ class Replica:
     def _read(self) -> bool:
         """Read the records. Return false after a stop signal. Raises StoreError when etcd does not respond."""
         deadline = time.monotonic() + _START_SECONDS
-        while True:
+        pause = 0.0  # a former run of this program may have received a stop signal
+        while not self._stop.wait(pause):
             try:
                 self._mirror.start()
                 check_version(self._mirror.content)
@@ -96,10 +98,10 @@ class Replica:
                         f"Cannot use the store {str(self._location)!r}: {error.details}. Check the addresses, that "
                         "etcd runs there, and the options for TLS and users."
                     ) from None
-                if self._stop.wait(_RETRY_SECONDS):
-                    return False
+                pause = _RETRY_SECONDS
             else:
                 return True
+        return False
 
     def _follow(self, leadership: Leadership) -> bool:
         """Return true when this controller leads, and false after a stop signal. Raises StoreError."""
@@ -108,13 +110,18 @@ class Replica:
             self._check_addresses()
             if self._mirror.wait(lambda content: content.leader is None, 0):
                 try:
-                    if leadership.campaign():
+                    if leadership.campaign() and not self._stop.wait(0):
                         return True
                 except EtcdError as error:
                     _log.warning("election failed", reason=error.details)
-        self._mirror.stop()
-        self._client.close()
+        self._end(leadership)
         return False
+
+    def _end(self, leadership: Leadership) -> None:
+        """Stop following, and give up a leadership that was won."""
+        self._mirror.stop()
+        leadership.resign()
+        self._client.close()
 
     def _check_addresses(self) -> None:
         """Raise StoreError when another controller with the same addresses leads: no client could find it.
@@ -151,18 +158,19 @@ class Replica:
         leadership.on_loss(lost.set)
         admin = bound[1] if len(bound) > 1 else None
         settings = replace(self._settings, user=bound[0], admin=admin)
-        server = None
         try:
             store = EtcdStore(self._client, self._keys, self._mirror, leadership)
             server = Server(settings, store=store, confirm=leadership.check, metrics=self._metrics, endpoints=endpoints)
             self._leading.set()
             server.start()
         except (NotLeaderError, LeadershipLostError):
-            restart()
+            if not self._stop.wait(0):
+                restart()
+            self._end(leadership)
+            return
         except BaseException:
             leadership.resign()
             raise
-        assert server is not None
         announce(server, settings)
         _log.info("leading", epoch=server.controller.deployment.epoch)
         while not self._stop.wait(_POLL_SECONDS):
@@ -186,8 +194,8 @@ class Replica:
         return leader.addresses.get("admin" if number else "user", "")
 
 
-def restart() -> None:
-    """Replace this process by a new run of its program, with the same process id and command line."""
+def restart() -> NoReturn:
+    """Replace this process by a new run of its program, with the same process id, command line and pending signals."""
     _log.warning("starting again as a follower")
     os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606
 
@@ -195,20 +203,23 @@ def restart() -> None:
 class StopSignals:
     """Stop signals of this process, which must be blocked in all threads.
 
-    ``sigtimedwait`` cannot be used: in Python 3.11, it returns a random signal after a pause of the process.
+    They stay pending, so a new run of the program receives one that arrives just before. ``sigwait`` would remove it.
     """
 
     def __init__(self) -> None:
-        """Wait for the first signal, in a thread."""
-        self._received = threading.Event()
-        threading.Thread(target=self._run, name="signals", daemon=True).start()
+        """Prepare to wait."""
+        self._reported = False
 
     def wait(self, seconds: float) -> bool:
-        """Return whether a signal arrives within ``seconds``."""
-        return self._received.wait(seconds)
-
-    def _run(self) -> None:
-        number = signal.sigwait(STOP_SIGNALS)
-        notify("STOPPING=1")
-        _log.info("stopping", signal=signal.Signals(number).name)
-        self._received.set()
+        """Return whether a signal arrives within ``seconds``, or has arrived."""
+        deadline = time.monotonic() + seconds
+        while not (received := signal.sigpending() & STOP_SIGNALS):
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
+                return False
+            time.sleep(min(remaining, _POLL_SECONDS))
+        if not self._reported:
+            self._reported = True
+            notify("STOPPING=1")
+            _log.info("stopping", signal=signal.Signals(min(received)).name)
+        return True
