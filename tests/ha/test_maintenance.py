@@ -107,10 +107,8 @@ def test_damaged_records_are_restored(database: Path, url: str, location: Locati
         client.call("KV", "Put", rpc.PutRequest(key=found.kvs[0].key, value=b"damaged"))
     checked = run("check", "--store", url)
     assert checked.returncode == 1
-    fault = (
-        "The log of revisions cannot be read" if name == "revisions/" else f"The key {found.kvs[0].key.decode()!r} has"
-    )
-    assert f"they are damaged. {fault}" in " ".join(checked.stderr.split())
+    fault = f"they are damaged. The key {found.kvs[0].key.decode()!r} has a damaged name or value: "
+    assert fault in " ".join(checked.stderr.split())
     assert checked.stderr.rstrip().endswith("Restore a backup.")
     command = ["restore", "--store", url, "--records-only", str(archive)]
     assert "already exists. Nothing was restored" in run(*command).stderr
@@ -119,6 +117,19 @@ def test_damaged_records_are_restored(database: Path, url: str, location: Locati
     after = content.read(location)
     assert after.records == before.records
     assert after.revision > before.revision
+
+
+def test_a_missing_revision_is_reported_with_its_key(database: Path, location: Location) -> None:
+    transfer.to_etcd(database, location)
+    keys = Keys(location.prefix)
+    last = keys.revision(content.read(location).revision)
+    with content.connected(location) as client:
+        client.call("KV", "DeleteRange", rpc.DeleteRangeRequest(key=last))
+    with pytest.raises(DamagedError) as raised:
+        content.read(location)
+    assert raised.value.fault == (
+        f"The log of revisions must end with the key {last.decode()!r}, as the key {keys.head.decode()!r} requires."
+    )
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,10 @@ class CompactedError(Exception):
         super().__init__(f"Cannot continue after revision {revision}: {reason}. List again: watch without a revision.")
 
 
+class DamagedLogError(ValueError):
+    """Raised for a log that cannot be read. Its text is a sentence."""
+
+
 class EventLog:
     """Changed objects of the latest revisions. The caller serialises all access."""
 
@@ -92,11 +96,18 @@ def write(connection: sqlite3.Connection, events: EventLog, changed: Changed) ->
 
 
 def load(connection: sqlite3.Connection) -> EventLog:
-    """Return the log of a database. Raises ValueError when it is damaged."""
+    """Return the log of a database. Raises DamagedLogError."""
     rows = connection.execute("SELECT revision, changes FROM revisions ORDER BY revision").fetchall()
     if not rows:
-        raise ValueError("it has no revision")
-    return EventLog(rows[0][0], [(revision, decode(changes)) for revision, changes in rows[1:]])
+        raise DamagedLogError("The log of revisions is empty.")
+    (first, _), *later = rows
+    events = EventLog(first)
+    for revision, changes in later:
+        try:
+            events.append(revision, decode(changes))
+        except ValueError as error:
+            raise DamagedLogError(f"Revision {revision} in the log cannot be read: {error}.") from None
+    return events
 
 
 def reset_revisions(connection: sqlite3.Connection, last: int) -> None:
@@ -126,4 +137,7 @@ def encode(changed: Changed) -> str:
 
 def decode(text: str | bytes) -> Changed:
     """Return changed objects from JSON. Raises ValueError."""
-    return {(Kind(kind), id): None if scopes is None else tuple(scopes) for kind, id, scopes in json.loads(text)}
+    try:
+        return {(Kind(kind), id): None if scopes is None else tuple(scopes) for kind, id, scopes in json.loads(text)}
+    except (TypeError, RecursionError) as error:
+        raise ValueError(str(error)) from None

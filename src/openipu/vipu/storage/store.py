@@ -104,6 +104,8 @@ class Store:
             new = checksums.stored_total(self._connection) is None
             wrong = deployment.faults(self._connection) or ([] if new else sums.faults(self._connection))
             self.events = event_log.load(self._connection)
+        except event_log.DamagedLogError as error:
+            raise self._damaged([str(error)]) from None
         except LookupError as error:
             raise self._damaged([f"A record refers to {error}, which is missing."]) from None
         except (sqlite3.Error, ArithmeticError, TypeError, ValueError, RecursionError) as error:

@@ -171,7 +171,7 @@ def test_a_database_of_the_first_version_is_migrated(tmp_path: Path) -> None:
 def test_a_database_without_a_revision_is_damaged(path: Path) -> None:
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("DELETE FROM revisions")
-    with contextlib.closing(Store(path)) as store, pytest.raises(StoreError, match=r"it has no revision\."):
+    with contextlib.closing(Store(path)) as store, pytest.raises(StoreError, match=r"The log of revisions is empty\. "):
         store.load()
 
 
@@ -179,5 +179,7 @@ def test_a_database_without_a_revision_is_damaged(path: Path) -> None:
 def test_damaged_changes_are_reported(path: Path, changes: str) -> None:
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("INSERT INTO revisions SELECT max(revision) + 1, ? FROM revisions", (changes,))
-    with contextlib.closing(Store(path)) as store, pytest.raises(StoreError, match="it is damaged"):
+        (last,) = connection.execute("SELECT max(revision) FROM revisions").fetchone()
+    fault = rf"it is damaged\. Revision {last} in the log cannot be read: .+\. Restore a backup\."
+    with contextlib.closing(Store(path)) as store, pytest.raises(StoreError, match=fault):
         store.load()

@@ -89,7 +89,7 @@ def read(location: Location) -> Snapshot:
         check_version(content)
         if content.head and "staged" in content.head:
             _apply_staged(client, keys, content)
-        return _snapshot(content)
+        return _snapshot(keys, content)
 
 
 @contextlib.contextmanager
@@ -144,11 +144,11 @@ class Exclusive:
     def state(self) -> State:
         """Return the records. Raises StoreError when they are damaged."""
         check_version(self._content)
-        return load(self._content)[0]
+        return load(self._keys, self._content)[0]
 
     def snapshot(self) -> Snapshot:
         """Return the records with their identity. Raises StoreError when they are damaged."""
-        return _snapshot(self._content)
+        return _snapshot(self._keys, self._content)
 
     def position(self) -> Position:
         """Return the last epoch and revision, which are known even when records are damaged."""
@@ -160,7 +160,7 @@ class Exclusive:
 
     def put(self, change: Put, state: State) -> None:
         """Write a record into ``state`` and the store. Raises StoreError."""
-        _, stored, events = load(self._content)
+        _, stored, events = load(self._keys, self._content)
         before = state.copy()
         state.apply([change])
         transaction = EtcdTransaction(self._writer, self._keys, stored)
@@ -184,9 +184,9 @@ class Exclusive:
         self._writer.commit(list(changes.items()), head, 0, _meta(new.deployment))
 
 
-def _snapshot(content: Content) -> Snapshot:
+def _snapshot(keys: Keys, content: Content) -> Snapshot:
     check_version(content)
-    state, _, events = load(content)
+    state, _, events = load(keys, content)
     meta = content.meta
     assert meta is not None
     deployment = Deployment(meta["deployment"], meta["epoch"], meta["complete_since"])

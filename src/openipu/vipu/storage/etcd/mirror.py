@@ -141,7 +141,7 @@ def _read_range(
             try:
                 content.put(keys, pair)
             except (ValueError, RecursionError) as error:
-                content.unreadable[pair.key] = _fault(pair.key, error)
+                content.unreadable[pair.key] = key_fault(pair.key, error)
                 if not damaged_allowed:
                     raise DamagedError(content.unreadable[pair.key]) from None
         if not response.more:
@@ -159,7 +159,7 @@ def check_release(content: Content) -> None:
         )
 
 
-def _fault(key: bytes, error: Exception) -> str:
+def key_fault(key: bytes, error: Exception) -> str:
     """Return a sentence about a key that cannot be decoded."""
     return f"The key {key.decode(errors='replace')!r} has a damaged name or value: {error}."
 
@@ -276,7 +276,7 @@ class Mirror:
             present = Content()
             _read_range(self._client, self._keys, present, (self._keys.meta, b""), damaged_allowed=True)
             check_release(present)
-            raise DamagedError(_fault(event.kv.key, error)) from None
+            raise DamagedError(key_fault(event.kv.key, error)) from None
 
     def _apply_event(self, event: Any) -> None:
         if event.type == rpc.Event.DELETE:

@@ -19,7 +19,7 @@ from openipu.vipu.storage.etcd import codec
 from openipu.vipu.storage.etcd.client import EtcdClient
 from openipu.vipu.storage.etcd.election import Leadership
 from openipu.vipu.storage.etcd.keys import Keys
-from openipu.vipu.storage.etcd.mirror import Content, DamagedError, Mirror, check_release
+from openipu.vipu.storage.etcd.mirror import Content, DamagedError, Mirror, check_release, key_fault
 from openipu.vipu.storage.etcd.staged import Operation
 from openipu.vipu.storage.etcd.writes import GuardedWriter
 from openipu.vipu.storage.event_log import EventLog
@@ -57,7 +57,7 @@ class EtcdStore:
             ):
                 raise StoreError("Cannot read the records in etcd: its changes do not arrive. Check the nodes of etcd.")
         self._mirror.stop()
-        state, self._checksums, self.events = load(self._mirror.content)
+        state, self._checksums, self.events = load(self._keys, self._mirror.content)
         return state
 
     def begin_epoch(self) -> Deployment:
@@ -152,7 +152,7 @@ def revision_entries(keys: Keys, revision: int, changed: Changed) -> list[Operat
     ]
 
 
-def load(content: Content) -> tuple[State, Checksums, EventLog]:
+def load(keys: Keys, content: Content) -> tuple[State, Checksums, EventLog]:
     """Return state, checksums and log of a complete content. Raises StoreError when it is damaged."""
     head = content.head
     if head is None:
@@ -163,18 +163,21 @@ def load(content: Content) -> tuple[State, Checksums, EventLog]:
     state, wrong = invariants.rebuild(record for kind in Kind for record in content.records[kind].values())
     if wrong:
         raise DamagedError(wrong[0])
-    return state, sums, _events(content, head)
+    return state, sums, _events(keys, content, head)
 
 
-def _events(content: Content, head: dict[str, Any]) -> EventLog:
+def _events(keys: Keys, content: Content, head: dict[str, Any]) -> EventLog:
     history: dict[int, Changed] = {}
-    try:
-        for (revision, _), value in sorted(content.history.items()):
+    for (revision, part), value in sorted(content.history.items()):
+        try:
             history.setdefault(revision, {}).update(event_log.decode(value))
-    except (ValueError, TypeError, RecursionError) as error:
-        raise DamagedError(f"The log of revisions cannot be read: {error}.") from None
+        except ValueError as error:
+            raise DamagedError(key_fault(keys.revision(revision, part), error)) from None
     if not history or max(history) != head["revision"]:
-        raise DamagedError("The log of revisions is incomplete.")
+        last = keys.revision(head["revision"]).decode()
+        raise DamagedError(
+            f"The log of revisions must end with the key {last!r}, as the key {keys.head.decode()!r} requires."
+        )
     (first, _), *rest = history.items()
     return EventLog(first, rest)
 
