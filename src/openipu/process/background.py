@@ -111,16 +111,28 @@ class Service:
         except OSError as error:
             raise ProcessError(f"Cannot write {self.pid_file}: {error.strerror}.") from None
 
+    def open_files(self) -> int:
+        """Return the number of its open files and sockets, 0 when it does not run."""
+        process = self.running()
+        with contextlib.suppress(psutil.Error):
+            return process.num_fds() if process else 0
+        return 0
+
     def wait_ready(
-        self, ready: Callable[[], bool], seconds: float, report: Callable[[str], None] | None = None
+        self,
+        ready: Callable[[], bool],
+        seconds: float,
+        report: Callable[[str], None] | None = None,
+        progress: Callable[[], int] | None = None,
     ) -> None:
         """Wait until ``ready`` returns true.
 
         ``report`` receives a line about the progress every few seconds. Raises ProcessError when the process ends or
-        the time is over.
+        the time is over. Whenever the value of ``progress`` has grown until then, the time starts again.
         """
         started = reported = time.monotonic()
         deadline = started + seconds
+        reached = 0
         while not ready():
             if report and time.monotonic() >= reported + PROGRESS_SECONDS:
                 reported = time.monotonic()
@@ -129,7 +141,11 @@ class Service:
                 line = self.last_log_line().removesuffix(".")
                 raise ProcessError(f"Cannot start {self.title}: it exited immediately: {line}. See {self.log}.")
             if time.monotonic() > deadline:
-                raise ProcessError(f"Cannot start {self.title}: no response within {seconds:g} s. See {self.log}.")
+                former, reached = reached, progress() if progress else 0
+                if reached <= former:
+                    missing = "progress" if progress else "response"
+                    raise ProcessError(f"Cannot start {self.title}: no {missing} within {seconds:g} s. See {self.log}.")
+                deadline = time.monotonic() + seconds
             time.sleep(_POLL_SECONDS)
 
     def stop(self) -> None:

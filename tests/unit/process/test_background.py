@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import socket
@@ -92,6 +93,35 @@ def test_a_process_that_never_responds_is_reported(service):
     service.start()
     with pytest.raises(ProcessError, match=r"^Cannot start the sleeper: no response within 0\.05 s\. See .*\.$"):
         service.wait_ready(lambda: False, 0.05)
+
+
+def test_a_process_with_progress_may_take_longer(service):
+    numbers = itertools.count(1)
+    reached = [0]
+
+    def progress() -> int:
+        reached.append(next(numbers))
+        return reached[-1]
+
+    service.start()
+    service.wait_ready(lambda: reached[-1] >= 6, 0.05, progress=progress)
+
+
+def test_a_process_without_progress_is_reported(service):
+    service.start()
+    with pytest.raises(ProcessError, match=r"^Cannot start the sleeper: no progress within 0\.05 s\. See .*\.$"):
+        service.wait_ready(lambda: False, 0.05, progress=lambda: 7)
+
+
+def test_open_files_of_a_process_are_counted(service):
+    script = f"import socket; kept = [socket.socket() for _ in range(40)]; {WAIT}"
+    opening = Service(service.title, service.pid_file, service.log, [sys.executable, "-c", script])
+    assert opening.open_files() == 0
+    opening.start()
+    opening.wait_ready(lambda: logged(service, "here"), 20)
+    assert opening.open_files() >= 40
+    opening.stop()
+    assert opening.open_files() == 0
 
 
 def test_a_missing_command_is_reported(service):

@@ -40,7 +40,7 @@ from openipu.twin.rack.fault_script import Entry
 from openipu.vipu.metrics import address as metrics
 from openipu.vipu.storage.interface import StoreError
 
-_READY_SECONDS, _READY_SECONDS_PER_MACHINE = 30.0, 0.25  # until a process responds
+_QUIET_SECONDS = 30.0  # without a further open file of a process that starts; each machine and device opens some
 _CONTROL_SECONDS = 30.0  # for a call of the rack, which is slow on a busy computer
 _SOCKET_PATH_LIMIT = 107  # bytes that the kernel takes for the path of a socket file
 
@@ -171,17 +171,16 @@ class Twin:
         check_free(Endpoint(pod.controller_host, port) for port in ports)
         _write(self._identity, json.dumps(asdict(identity)) + "\n")
         _write(self._rack, rack)
-        seconds = _READY_SECONDS + _READY_SECONDS_PER_MACHINE * len(pod.machines)
         started: list[Service] = []
         try:
             if agents in missing:
                 report(f"Starting {contents} …")
-                self._launch(agents, self._rack_responds, seconds, started, report)
+                self._launch(agents, self._rack_responds, started, report)
             self._apply_faults(faults)
             if controller in missing:
                 self._initialise()
                 report(f"Starting the V-IPU controller, {address} …")
-                self._launch(controller, self._controller_responds, seconds, started, report)
+                self._launch(controller, self._controller_responds, started, report)
         except BaseException:
             # Stop only the processes that this call started.
             for service in reversed(started):
@@ -215,12 +214,10 @@ class Twin:
             raise TwinError(f"Cannot create the database {self.database}: {error}") from None
 
     @staticmethod
-    def _launch(
-        service: Service, ready: Callable[[], bool], seconds: float, started: list[Service], report: Report
-    ) -> None:
+    def _launch(service: Service, ready: Callable[[], bool], started: list[Service], report: Report) -> None:
         started.append(service)
         service.start()
-        service.wait_ready(ready, seconds, report)
+        service.wait_ready(ready, _QUIET_SECONDS, report, service.open_files)
 
     def down(self, keep_data: bool, report: Report) -> None:
         """Stop the twin and remove its state folder; ``keep_data`` keeps its data and identity. Raises TwinError."""
