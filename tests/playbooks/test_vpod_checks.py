@@ -333,9 +333,10 @@ def test_a_user_who_cannot_own_a_vpod_is_rejected(tmp_path: Path, user: str, cau
     done = results(
         tmp_path,
         [{**check, "ignore_errors": True} for check in checks if "ansible.builtin.assert" in check],
-        **VARIABLES,
+        **{**yaml.safe_load((ROLE.parent / "vars/main.yml").read_text()), **VARIABLES},
         vpod_user=user,
         vpod_vipu={"users": USERS},
+        vpod_record={"vipu_users": {"removed": []}},
         vipu_pod_users=POD_USERS,
     )
     expected = (
@@ -368,3 +369,40 @@ def test_a_vpod_without_a_user_of_a_secure_controller_is_reported(
         "from ~/vipu-users to the tenant."
     )
     assert [result["msg"] for result in done] == [message] * warned + ["end"]
+
+
+@pytest.mark.parametrize(
+    ("user", "recorded", "former"),
+    [
+        ("missing", ["new"], "new"),
+        ("two", ["new", "two"], "new"),
+        ("new", ["new"], None),
+        ("missing", ["none", "all", "gone"], None),  # without the allocation of the vPOD
+        ("missing", ["two"], None),  # deleted with the vPOD of its other allocation
+        ("missing", ["listed"], None),  # the destruction never deletes a user in pod.yml
+        ("missing", [], None),
+    ],
+)
+def test_another_user_replaces_none_that_an_order_created(
+    tmp_path: Path, user: str, recorded: list[str], former: str | None
+) -> None:
+    """The destruction deletes only the present user."""
+    done = results(
+        tmp_path,
+        [
+            {**check, "ignore_errors": True}
+            for check in yaml.safe_load((ROLE / "validate_user.yml").read_text())
+            if "ansible.builtin.assert" in check
+        ],
+        **{**yaml.safe_load((ROLE.parent / "vars/main.yml").read_text()), **VARIABLES},
+        vpod_user=user,
+        vpod_vipu={"users": USERS},
+        vpod_record={"vipu_users": {"removed": recorded}},
+        vipu_pod_users=POD_USERS,
+    )
+    expected = (
+        f"Cannot assign vPOD 'red' to V-IPU user '{user}': an earlier order created user '{former}' for it. Nothing "
+        f"was changed. Set vpod_user to '{former}'. To replace this user, delete it first: vipu-admin remove user "
+        f"{former}"
+    )
+    assert [result["msg"] for result in done if result["failed"]] == ([expected] if former else [])
