@@ -34,9 +34,9 @@ def check(controllers: Controllers, load: CheckedLoad, rack: RackProcess, url: s
     except StoreError as error:
         return [*faults, str(error)]
     faults += of_records(stored, found)
-    written, foreign = audit.foreign_writes(keys.parse(url), began)
-    assert written >= load.acknowledged / 512, "the history of etcd lacks transactions"
-    faults += foreign
+    history = audit.replay(keys.parse(url), began)
+    assert history.transactions >= load.acknowledged / 512, "the history of etcd lacks transactions"
+    faults += [*history.foreign, *history.shared]
     agents = [agent.id for agent in rack.agents]
 
     def held() -> dict[str, set[str]]:

@@ -34,7 +34,7 @@ class World:
     acknowledged: dict[str, int] = field(default_factory=lambda: {"p1": 2, "p2": 2})
     removed: set[str] = field(default_factory=lambda: {"p0"})
     calls: list[tuple[str, Call]] = field(default_factory=list)
-    foreign: list[str] = field(default_factory=list)
+    history: audit.Findings = field(default_factory=lambda: audit.Findings(transactions=1))
     damage: str = ""
 
     def read(self, location: object) -> SimpleNamespace:
@@ -67,7 +67,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(contradictions, "settled", lambda address: True)
     monkeypatch.setattr(contradictions, "listed", lambda address: made.found)
     monkeypatch.setattr(contradictions.content, "read", made.read)
-    monkeypatch.setattr(audit, "foreign_writes", lambda location, start: (1, made.foreign))
+    monkeypatch.setattr(audit, "replay", lambda location, start: made.history)
     return made
 
 
@@ -130,7 +130,11 @@ def read_stale(world: World) -> None:
 
 
 def write_without_leading(world: World) -> None:
-    world.foreign.append("revision 7: leader 1 wrote, 2 led")
+    world.history.foreign.append("revision 7: leader 1 wrote, 2 led")
+
+
+def use_an_ipu_twice_for_some_time(world: World) -> None:
+    world.history.shared.append("revision 8: IPU 1 in domain 0 of cl0 is used by p1 and p2")
 
 
 def damage_a_record(world: World) -> None:
@@ -153,6 +157,7 @@ def damage_a_record(world: World) -> None:
         (store_another_size, "the leader lists 2 IPUs for p2, etcd has 3"),
         (read_stale, "p1 has no linearizable history"),
         (write_without_leading, "revision 7: leader 1 wrote, 2 led"),
+        (use_an_ipu_twice_for_some_time, "revision 8: IPU 1 in domain 0 of cl0 is used by p1 and p2"),
         (damage_a_record, "checksum of p1"),
     ],
 )

@@ -200,8 +200,9 @@ def test_the_checker_notices_that_fencing_is_off(start: Start, rack: RackProcess
     finally:
         load.stop()
     former.kill()
-    written, foreign = audit.foreign_writes(keys.parse(url), began)
-    assert written
-    assert foreign, "the audit of the history does not notice a former leader"
+    history = audit.replay(keys.parse(url), began)
+    assert history.transactions
+    assert history.foreign, "the audit of the history does not notice a former leader"
+    assert history.shared, "the audit of the history does not notice IPUs in two partitions"
     # The former leader has acknowledged changes that the leader does not know, and reads that are outdated.
     assert load.violations(), "the histories of all partitions are linearizable"
