@@ -196,3 +196,11 @@ def test_urls_have_brackets_around_ipv6_addresses(configured: Hosts) -> None:
         assert settings[f"ETCD_LISTEN_{kind}_URLS"] == f"https://[fd00::1]:{port}"
     nodes = "n1=https://[fd00::1]:2380,n2=https://[fd00::2]:2380,n3=https://10.1.1.3:2380"
     assert settings["ETCD_INITIAL_CLUSTER"] == nodes
+
+
+@pytest.mark.parametrize(("count", "accepted"), [(7, True), (9, False)])
+def test_the_number_of_nodes_is_limited(hosts: Hosts, count: int, accepted: bool) -> None:
+    hosts.addresses = {f"n{number}": f"10.1.1.{number}" for number in range(1, count + 1)}
+    output = hosts.apply("validate")
+    assert output.count("failed=0") == (count if accepted else 0), output
+    assert ("must contain this host, and 1, 3, 5 or 7 hosts." in output) is not accepted
