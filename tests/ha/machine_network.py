@@ -5,7 +5,8 @@ A relay is in front of each agent. The kernel shows which process has a connecti
 still reach the machine. Packets of separated ones wait until they are joined again, and connections stay open.
 
 As a program, its arguments are the addresses of the agents. It prints the ports of the relays, then runs commands
-from standard input: ``separate PID NUMBER`` for a controller and a machine, and ``join`` ends all separations.
+from standard input. ``separate PID NUMBER`` is for a controller and a machine, and ``join`` ends all separations.
+``hold TEXT`` waits until a packet with the text is held back.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ import psutil
 from openipu.vipu.domain.model import Agent
 from tests.ha.relay_process import Gate, RelayProcess, serve
 from tests.integration.faults.relay import Address, Copy, relay
+
+_HOLD_SECONDS = 30.0  # until a packet is held back
 
 
 class MachineNetwork(RelayProcess):
@@ -36,6 +39,10 @@ class MachineNetwork(RelayProcess):
         """Lose all packets between the process of a controller and a machine, with open connections."""
         self.run(f"separate {pid} {machine}")
 
+    def wait_held(self, text: str) -> None:
+        """Wait until the network holds back a packet with a text."""
+        self.run(f"hold {text}")
+
 
 class _Relays:
     """State of all relays."""
@@ -43,12 +50,22 @@ class _Relays:
     def __init__(self) -> None:
         self.gate = Gate()
         self.separated: dict[tuple[int, int], set[Address]] = {}  # addresses of clients, by process and machine
+        self._held = b""  # packets of separated controllers and machines
+        self._more = asyncio.Event()  # set after each of these packets
 
     async def start(self, machine: int, target: str) -> int:
         """Start the relay in front of a machine, and return its port."""
 
         def connection(client: Address) -> Copy:
-            return lambda reader, writer: self.gate.copy(reader, writer, lambda: self._is_open(client, machine))
+            def is_open() -> bool:
+                return self._is_open(client, machine)
+
+            def see(data: bytes) -> None:
+                if not is_open():
+                    self._held += data
+                    self._more.set()
+
+            return lambda reader, writer: self.gate.copy(reader, writer, is_open, see)
 
         return await relay(target, connection)
 
@@ -57,6 +74,11 @@ class _Relays:
         if command == "separate":
             pid, machine = map(int, words)
             self.separated[pid, machine] = addresses(pid)
+        elif command == "hold":
+            async with asyncio.timeout(_HOLD_SECONDS):
+                while words[0].encode() not in self._held:
+                    self._more.clear()
+                    await self._more.wait()
         else:
             self.separated.clear()
         await self.gate.changed()

@@ -35,7 +35,10 @@ HEARTBEAT = 0.3  # seconds; shorter than in production to make tests fast
 class RackProcess:
     """Process of ``openipu.twin.rack.main`` on loopback addresses with free ports."""
 
-    def __init__(self, folder: Path, count: int, **settings: Any) -> None:
+    def __init__(
+        self, folder: Path, count: int, *, program: Sequence[str] = ("openipu.twin.rack.main",), **settings: Any
+    ) -> None:
+        """``program``: another module that runs the rack, with arguments before those of the rack."""
         self.socket = folder / "rack.sock"
         config = folder / "rack.json"
         machines = [
@@ -44,7 +47,7 @@ class RackProcess:
         ]
         config.write_text(json.dumps({"topology": "torus", "machines": machines, **settings}))
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "openipu.twin.rack.main", "--config", str(config), "--socket", str(self.socket)],
+            [sys.executable, "-m", *program, "--config", str(config), "--socket", str(self.socket)],
             stdout=subprocess.DEVNULL,
         )
         until(lambda: self.process.poll() is not None or self.socket.is_socket(), 30, "the rack is up")
