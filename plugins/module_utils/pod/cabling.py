@@ -211,7 +211,8 @@ class _Cabling:
         """
         kinds = {switch.kind for switch in rack.switches}
         absent: set[str] = set()
-        without_switch, other = [], []
+        without_switch: list[tuple[_Cabled, list[str]]] = []
+        other: list[tuple[_Cabled, list[str]]] = []
         for device in _devices(rack):
             missing = [] if device.name in self._doubtful else self._missing(device, cabled.get(device.name, []))
             networks = connectors(device)
