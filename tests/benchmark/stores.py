@@ -200,8 +200,6 @@ def bench_api(cluster: EtcdCluster, table: LoadTable) -> None:
     content.initialise(keys.parse(url))
     client = EtcdClient(keys.parse(url))
     with closing(client), Lab(PODS) as sqlite, EtcdLab(PODS, url) as etcd:
-        for lab in (sqlite, etcd):
-            lab.clear()  # removes its partitions
         for _ in range(ROUNDS):
             samples.add("raw etcd batch", raw_batch_seconds(client))
             for name, lab in (("SQLite", sqlite), ("etcd", etcd)):
