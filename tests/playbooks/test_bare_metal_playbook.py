@@ -54,7 +54,8 @@ def write_inventory(folder: Path, controller: str) -> None:
     """Write a POD with four machines and a Poplar server for deployments."""
     host, _, port = controller.rpartition(":")
     servers = [{"name": "server1", "bare_metal": True, "addresses": {"idrac": "10.3.1.201"}}]
-    rack = {"name": "rack1", "number": 1, "switches": [{"name": "tor1", "kind": "data"}], "servers": servers}
+    switches = [{"name": "tor1", "kind": "data"}, {"name": "mgmt1", "kind": "management"}]
+    rack = {"name": "rack1", "number": 1, "switches": switches, "servers": servers}
     content = {
         "plugin": "openipu.pod.pod",
         "name": "pod4",
