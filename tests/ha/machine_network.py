@@ -12,8 +12,9 @@ from standard input. ``separate PID NUMBER`` is for a controller and a machine, 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import psutil
@@ -65,7 +66,15 @@ class _Relays:
                     self._held += data
                     self._more.set()
 
-            return lambda reader, writer: self.gate.copy(reader, writer, is_open, see)
+            async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                received = asyncio.StreamReader()  # the gate reads nothing while it holds back an earlier packet
+                receiving = asyncio.create_task(_receive(reader, received, see))
+                try:
+                    await self.gate.copy(received, writer, is_open)
+                finally:
+                    receiving.cancel()
+
+            return copy
 
         return await relay(target, connection)
 
@@ -90,6 +99,15 @@ class _Relays:
             if other == machine and client in known:
                 return False
         return True
+
+
+async def _receive(reader: asyncio.StreamReader, received: asyncio.StreamReader, see: Callable[[bytes], None]) -> None:
+    """Pass on bytes at once, until the end of the connection."""
+    with contextlib.suppress(ConnectionError):
+        while data := await reader.read(1 << 16):
+            see(data)
+            received.feed_data(data)
+    received.feed_eof()
 
 
 def addresses(pid: int) -> set[Address]:

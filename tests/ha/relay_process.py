@@ -4,12 +4,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-
-_KEPT = 16  # packets of one direction of a connection
 
 
 class RelayProcess:
@@ -57,22 +54,10 @@ class Gate:
         is_open: Callable[[], bool],
         see: Callable[[bytes], object] = lambda data: None,
     ) -> None:
-        """Copy bytes until one side closes the connection, then close the other.
-
-        ``see`` receives them when they arrive, also those that are kept.
-        """
-        kept: asyncio.Queue[bytes] = asyncio.Queue(_KEPT)
-
-        async def receive() -> None:
-            with contextlib.suppress(ConnectionError):
-                while data := await reader.read(1 << 16):
-                    see(data)
-                    await kept.put(data)
-            await kept.put(b"")
-
-        receiving = asyncio.create_task(receive())
+        """Copy bytes until one side closes the connection, then close the other. ``see`` receives them first."""
         try:
-            while data := await kept.get():
+            while data := await reader.read(1 << 16):
+                see(data)
                 async with self._condition:
                     await self._condition.wait_for(is_open)
                 writer.write(data)
@@ -80,7 +65,6 @@ class Gate:
         except ConnectionError:
             pass
         finally:
-            receiving.cancel()
             writer.close()
 
 
