@@ -32,3 +32,16 @@ def end_after(monkeypatch: pytest.MonkeyPatch, client: EtcdClient, leadership: L
         return call(service, method, *arguments)
 
     monkeypatch.setattr(client, "call", fail)
+
+
+def transaction_sizes(client: EtcdClient, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list that receives the bytes of each later transaction of a client, in order."""
+    call, found = client.call, list[int]()
+
+    def measure(service: str, method: str, request: Any, *arguments: Any) -> Any:
+        if method == "Txn":
+            found.append(request.ByteSize())
+        return call(service, method, request, *arguments)
+
+    monkeypatch.setattr(client, "call", measure)
+    return found

@@ -25,7 +25,7 @@ from openipu.vipu.storage.interface import LeadershipLostError, NotLeaderError, 
 from openipu.vipu.storage.store import Store
 from openipu.vipu.storage.writer import RecordWriter
 from tests.ha.replica import Replica
-from tests.ha.store_writes import agents, end_after
+from tests.ha.store_writes import agents, end_after, transaction_sizes
 from tests.unit.vipu.storage.store_support import all_records, rack, write_revision
 
 Start = Callable[[], Replica]
@@ -199,18 +199,22 @@ def test_epochs_increase(start: Start) -> None:
     assert later.epoch > identity.epoch
 
 
-def test_the_writer_groups_commands_on_etcd(start: Start) -> None:
-    writer = RecordWriter(start().lead())
+def test_the_writer_groups_commands_on_etcd(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands that wait for the writer share one transaction."""
+    replica = start()
+    writer = RecordWriter(replica.lead())
+    before, sizes = writer.events.revision, transaction_sizes(replica.client, monkeypatch)
+    futures = [
+        writer.submit(lambda state, agent=change.record: (rules.create(state, agent, Context()), agent.id))
+        for change in agents(100)
+    ]
     writer.start()
     try:
-        futures = [
-            writer.submit(lambda state, agent=change.record: (rules.create(state, agent, Context()), agent.id))
-            for change in agents(300)
-        ]
-        assert [future.result(30) for future in futures] == [f"ag{number}" for number in range(300)]
+        assert [future.result(30) for future in futures] == [f"ag{number}" for number in range(100)]
     finally:
         writer.stop()
-    assert len(start().lead().load().agents) == 300
+    assert (len(sizes), writer.events.revision) == (1, before + 1)
+    assert len(start().lead().load().agents) == 100
 
 
 def change_values(value: bytes) -> bytes:

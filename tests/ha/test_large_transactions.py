@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -22,7 +21,7 @@ from openipu.vipu.storage.etcd import codec, content, writes
 from openipu.vipu.storage.etcd.keys import Location
 from openipu.vipu.storage.interface import LeadershipLostError
 from tests.ha.replica import Replica
-from tests.ha.store_writes import end_after
+from tests.ha.store_writes import end_after, transaction_sizes
 from tests.unit.vipu.domain.rules_support import pod
 from tests.unit.vipu.storage.store_support import DEVICE, all_records, write_revision
 
@@ -41,15 +40,7 @@ def replica(location: Location) -> Iterator[Replica]:
 @pytest.fixture
 def sizes(replica: Replica, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Bytes of each transaction of the replica, in order."""
-    call, found = replica.client.call, []
-
-    def measure(service: str, method: str, request: Any, *arguments: Any) -> Any:
-        if method == "Txn":
-            found.append(request.ByteSize())
-        return call(service, method, request, *arguments)
-
-    monkeypatch.setattr(replica.client, "call", measure)
-    return found
+    return transaction_sizes(replica.client, monkeypatch)
 
 
 def reread(replica: Replica, location: Location) -> State:
