@@ -129,6 +129,11 @@ class EtcdCluster:
         with grpc.insecure_channel(node.address) as channel:
             return rpc.MaintenanceStub(channel).Status(rpc.StatusRequest(), timeout=5)
 
+    def leads(self, node: Node) -> bool:
+        """Return whether a node is the leader of etcd."""
+        status = self.status(node)
+        return bool(status.leader == status.header.member_id)
+
     def _members(self) -> Sequence[Any]:
         with grpc.insecure_channel(self.nodes[0].address) as channel:
             return rpc.ClusterStub(channel).MemberList(rpc.MemberListRequest(), timeout=10).members

@@ -146,6 +146,35 @@ def test_the_key_of_an_earlier_run_may_outlive_its_time_to_live(tmp_path: Path) 
         etcd.stop()
 
 
+def added(controllers: Controllers, id: str) -> bool:
+    """Return whether the leader has registered an agent. Repeated calls are possible."""
+    try:
+        add(controllers.wait_leader().address, id)
+    except grpc.RpcError:  # it has lost its lease during the election of etcd
+        return False
+    return True
+
+
+def test_five_nodes_of_etcd_tolerate_the_loss_of_two(tmp_path: Path) -> None:
+    etcd = EtcdCluster(tmp_path / "etcd", 5)
+    try:
+        made = Controllers(tmp_path, etcd.url, 2)
+        try:
+            add(made.wait_leader().address, "before")
+            lost = sorted(etcd.nodes, key=etcd.leads)[-2:]  # with the leader of etcd
+            for node in lost:
+                node.kill()
+            until(lambda: added(made, "during"), 90, made.logs)
+            made.wait_leader().kill()
+            until(lambda: added(made, "after"), 90, made.logs)
+            assert agents(made.wait_leader().address) == {"before", "during", "after"}
+            assert sum(node.responds() for node in etcd.nodes) == 3
+        finally:
+            made.close()
+    finally:
+        etcd.stop()
+
+
 def test_a_store_without_records_is_rejected(url: str) -> None:
     ended = run("--store", url, "--port", "0")
     assert ended.returncode == 1
