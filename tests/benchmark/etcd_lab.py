@@ -17,8 +17,8 @@ from .lab import Lab, wait_until
 class EtcdLab(Lab):
     """Lab whose controller has its records in etcd."""
 
-    def __init__(self, pods: int, url: str) -> None:
-        super().__init__(pods)
+    def __init__(self, pods: int, url: str, *, network: int = 0) -> None:
+        super().__init__(pods, network=network)
         self._url = url
 
     def _server_options(self) -> list[str]:
@@ -42,8 +42,13 @@ class TakeoverLab(EtcdLab, FleetLab):
     def start_follower(self) -> None:
         """Start a controller that follows, and wait until it has read all records."""
         leader = self._server, self._server_process, self.address
+        revision = self.metrics("vipu_store_revision")["vipu_store_revision"]
         self._server_host = f"{self._network}.0.2"
         self._start_server()
+        wait_until(
+            lambda: self.metrics("vipu_follower_revision").get("vipu_follower_revision", 0) >= revision,
+            "the follower has read all records",
+        )
         self.wait_idle()
         self._follower = self._server, self._server_process, self.address
         self._server, self._server_process, self.address = leader

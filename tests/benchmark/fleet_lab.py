@@ -127,10 +127,14 @@ class FleetLab(Lab):
 
     def configure_calls(self) -> float:
         """Return the number of Configure calls since the start of the controller, from its metrics."""
+        series = self.metrics("vipu_agent_request_duration_seconds_count")
+        return sum(value for name, value in series.items() if "Configure" in name)
+
+    def metrics(self, metric: str) -> dict[str, float]:
+        """Return the series of a metric of the controller."""
         with urllib.request.urlopen(f"http://{self.host}:{METRICS_PORT}/metrics", timeout=10) as page:
-            lines = page.read().decode().splitlines()
-        name = "vipu_agent_request_duration_seconds_count{"
-        return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(name) and "Configure" in line)
+            samples = (line.rpartition(" ") for line in page.read().decode().splitlines())
+        return {name: float(value) for name, _, value in samples if name.partition("{")[0] == metric}
 
 
 def _seconds_without_core(pid: int) -> float:

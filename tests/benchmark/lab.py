@@ -78,17 +78,17 @@ class Lab(Processes):
     """Context manager for a controller and PODs of 16 machines each.
 
     With ``one_core`` the controller runs on the first core, the rack twin and this process on the others. On a
-    machine with one core, all share it.
+    machine with one core, all share it. ``network``: number of the network, for two labs at the same time.
     """
 
-    def __init__(self, pods: int, *, one_core: bool = False) -> None:
+    def __init__(self, pods: int, *, one_core: bool = False, network: int = 0) -> None:
         super().__init__()
         self.pods = pods
         self._cores = sorted(os.sched_getaffinity(0))
         self._one_core = one_core
         self.machines: list[Machine] = []
         self.address = ""
-        self._network = f"127.{own_octet()}"
+        self._network = f"127.{own_octet(network)}"
         self._server_host = f"{self._network}.0.1"
 
     @property
@@ -217,9 +217,9 @@ class Lab(Processes):
         return clusters
 
 
-def own_octet() -> int:
-    """Return the second octet of the loopback addresses of this process, so that concurrent runs differ."""
-    return 128 + os.getpid() % 96
+def own_octet(network: int = 0) -> int:
+    """Return the second octet of the loopback addresses of a network, so that concurrent runs differ."""
+    return 128 + (os.getpid() + 48 * network) % 96
 
 
 def _environment() -> dict[str, str]:

@@ -199,7 +199,7 @@ def bench_api(cluster: EtcdCluster, table: LoadTable) -> None:
     url = f"{cluster.url}/api"
     content.initialise(keys.parse(url))
     client = EtcdClient(keys.parse(url))
-    with closing(client), Lab(PODS) as sqlite, EtcdLab(PODS, url) as etcd:
+    with closing(client), Lab(PODS) as sqlite, EtcdLab(PODS, url, network=1) as etcd:
         for _ in range(ROUNDS):
             samples.add("raw etcd batch", raw_batch_seconds(client))
             for name, lab in (("SQLite", sqlite), ("etcd", etcd)):

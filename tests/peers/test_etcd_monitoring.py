@@ -14,8 +14,9 @@ from collections.abc import Iterator
 import pytest
 import yaml
 
+from tests import ROOT
 from tests.ha.etcd_role import NODES, Applied, can_write, running_nodes
-from tests.peers.exporters import HOST, responds, running
+from tests.peers.exporters import HOST, fetch, metrics, responds, running
 from tests.peers.monitoring_files import write_files
 from tests.peers.programs import needs
 from tests.peers.test_prometheus import Query, query_prometheus
@@ -104,10 +105,12 @@ def test_alerts_on_disks_have_data(nodes: Nodes, prometheus: Query) -> None:
     assert not prometheus('{__name__=~"grpc_server_.+|etcd_debugging_.+", job="etcd"}')
 
 
-def test_the_port_of_the_metrics_does_not_serve_records(nodes: Nodes) -> None:
+def test_the_port_of_the_metrics_serves_queried_metrics_and_no_records(nodes: Nodes) -> None:
     applied, _processes = nodes
     url = f"http://{NODES['n3']}:{applied.metrics_port}"
     until(responds(f"{url}/metrics"), SECONDS, "metrics")
+    queried = yaml.safe_load((ROOT / "tests/unit/roles/monitoring/exported.yml").read_text())["etcd"]
+    assert set(queried) <= set(metrics(fetch(f"{url}/metrics")))
     request = urllib.request.Request(f"{url}/v3/kv/range", b'{"key": "AA=="}', {"Content-Type": "application/json"})
     with pytest.raises(urllib.error.HTTPError, match="404"):
         urllib.request.urlopen(request, timeout=10)

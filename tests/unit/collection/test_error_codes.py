@@ -31,6 +31,7 @@ from tools.errors import PAGE, written
 # Errors that never reach a user: other code translates them.
 INTERNAL = {
     "UnknownVersionError",
+    "DamagedLogError",
     "RuleViolation",
     "ConnectionDropped",
     "CliError",
