@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from openipu.process import log
 from openipu.vipu.storage.etcd import keys
 from openipu.vipu.storage.etcd.keys import Location
+from tests.ha.controllers import Controllers
 from tests.ha.etcd_nodes import EtcdCluster
 
 _numbers = itertools.count()
@@ -38,3 +40,11 @@ def url(etcd: EtcdCluster) -> str:
 @pytest.fixture
 def location(url: str) -> Location:
     return keys.parse(url)
+
+
+@pytest.fixture
+def controllers(url: str, tmp_path: Path) -> Iterator[Controllers]:
+    """Two controllers. Tests of other ones have their own fixture."""
+    made = Controllers(tmp_path, url, 2)
+    yield made
+    made.close()

@@ -23,13 +23,6 @@ Task = dict[str, Any]
 
 
 @pytest.fixture
-def controllers(url: str, tmp_path: Path) -> Iterator[Controllers]:
-    made = Controllers(tmp_path, url, 2)
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def leader(controllers: Controllers) -> Iterator[Controller]:
     """A leader with a rack whose agents are up, and partition p0."""
     machines = Machines(2)

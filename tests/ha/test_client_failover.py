@@ -23,13 +23,6 @@ UP = admin.AGENT_STATE_UP
 
 
 @pytest.fixture
-def controllers(url: str, tmp_path: Path) -> Iterator[Controllers]:
-    made = Controllers(tmp_path, url, 2)
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def machines() -> Iterator[Machines]:
     made = Machines(2)
     yield made

@@ -26,13 +26,6 @@ def machines(tmp_path: Path) -> Iterator[MachineNetwork]:
     rack.close()
 
 
-@pytest.fixture
-def controllers(url: str, tmp_path: Path) -> Iterator[Controllers]:
-    made = Controllers(tmp_path, url, 2)
-    yield made
-    made.close()
-
-
 def test_only_one_controller_and_one_machine_are_separated(controllers: Controllers, machines: MachineNetwork) -> None:
     leader = controllers.wait_leader()
     agents = [admin.AgentSpec(id=each.id, host=each.host, port=each.port) for each in machines.agents]

@@ -91,8 +91,8 @@ def test_a_new_file_with_a_password_is_private(tmp_path: Path, inventory: Path) 
     ("switches", "options", "message"),
     [
         ({"tor9": {}}, {"username": "neutron"}, "Cannot configure tor9 in kolla_config_switches: the inventory has no"),
-        ({"tor1": {}}, {}, "switch 'tor1' in kolla_config_switches: username is missing, or has a line break."),
-        ({"tor1": {"secret": "so\nsecret"}}, {"username": "n"}, "secret is missing, or has a line break."),
+        ({"tor1": {}}, {}, "switch 'tor1': username is missing, password or key_file is missing. Correct"),
+        ({"tor1": {"secret": "so\nsecret"}}, {"username": "n", "key_file": "k"}, "'tor1': secret has a line break."),
     ],
 )
 def test_invalid_switches_are_rejected(

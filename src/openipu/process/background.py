@@ -128,11 +128,11 @@ class Service:
         """Wait until ``ready`` returns true.
 
         ``report`` receives a line about the progress every few seconds. Raises ProcessError when the process ends or
-        the time is over. Whenever the value of ``progress`` has grown until then, the time starts again.
+        the time is over. If the value of ``progress`` has grown until then, the time starts again.
         """
         started = reported = time.monotonic()
         deadline = started + seconds
-        reached = 0
+        reached = progress() if progress else 0
         while not ready():
             if report and time.monotonic() >= reported + PROGRESS_SECONDS:
                 reported = time.monotonic()

@@ -49,7 +49,7 @@ def doubt(raw: Raw, owner: str, project: str) -> str:
         for kind in raw:
             for item in _own(raw, kind, project):
                 if owner_of(item) == owner:
-                    return "no network exists, but %s" % _title(kind, item)
+                    return "no network exists, but %s does" % _title(kind, item)
     return ""
 
 

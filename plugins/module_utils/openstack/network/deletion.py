@@ -43,7 +43,7 @@ def check_complete(steps: list[Step], state: NetworkState) -> None:
     if removal and state.doubt:
         raise UserError(
             "Cannot remove %s: Neutron may have returned only some of the objects, since %s. Nothing was changed. Run "
-            "the task again when Neutron returns all objects. If it does, set accept_incomplete_reads."
+            "the task again when Neutron returns all objects. If none is missing, set accept_incomplete_reads."
             % (step_name(removal), state.doubt)
         )
 

@@ -203,7 +203,8 @@ def restart() -> NoReturn:
 class StopSignals:
     """Stop signals of this process, which must be blocked in all threads.
 
-    They stay pending, so a new run of the program receives one that arrives just before. ``sigwait`` would remove it.
+    They stay pending, so a new run of the program receives one that arrives just before. Hence they are polled:
+    ``sigwait`` and ``sigtimedwait`` remove a signal.
     """
 
     def __init__(self) -> None:

@@ -268,7 +268,7 @@ INCOMPLETE: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
         {**NO_NETWORKS, **GROUPS},
         {"config": {"security_groups": []}, "prune": ["security_groups"]},
         "security group 'g'",
-        "no network exists, but security group 'g'",
+        "no network exists, but security group 'g' does",
     ),
 ]
 
@@ -280,7 +280,7 @@ def test_an_incomplete_read_blocks_removals(
     cloud = FakeCloud(responses)
     message = (
         f"Cannot remove {removed}: Neutron may have returned only some of the objects, since {cause}. Nothing was "
-        "changed. Run the task again when Neutron returns all objects. If it does, set accept_incomplete_reads."
+        "changed. Run the task again when Neutron returns all objects. If none is missing, set accept_incomplete_reads."
     )
     for check_mode in (True, False):
         with pytest.raises(UserError, match=f"^{re.escape(message)}$"):
@@ -291,6 +291,17 @@ def test_an_incomplete_read_blocks_removals(
     result = run(OPENSTACK_POD_NETWORK, cloud, pod="pod", **confirmed)
     assert (result["diff"], result["changed"]) == (predicted["diff"], True)
     assert [key for key, _body in cloud.writes if key.startswith("DELETE ")]
+
+
+def test_an_incomplete_read_does_not_block_the_removal_of_a_named_share() -> None:
+    """The destruction of a vPOD revokes the shares of its tenant."""
+    policy = {**share(), "project_id": "p1"}
+    ports = [port("interface", A, device_owner="network:router_interface", device_id="of-another-project")]
+    projects = {"GET /projects": {"projects": [{"id": "ida", "name": "a"}]}}
+    listed = {"GET /ports": {"ports": ports}, "GET /rbac-policies": {"rbac_policies": [policy]}}
+    cloud = FakeCloud({**NETWORKS, **projects, **listed})
+    config = {"shares": [{"kind": "network", "name": "data", "project": "a", "state": "absent"}]}
+    assert run(OPENSTACK_POD_NETWORK, cloud, pod="pod", config=config)["shares"]["removed"] == ["network/data/a"]
 
 
 def test_an_incomplete_read_without_removals_blocks_nothing() -> None:
