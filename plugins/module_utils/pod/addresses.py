@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import typing as t
 
 from . import model, spec
@@ -18,6 +19,12 @@ try:
 except ImportError:
     HAS_NETADDR = False
 
+_UNUSABLE = {
+    "multicast": ipaddress.IPv4Network("224.0.0.0/4"),
+    "link-local": ipaddress.IPv4Network("169.254.0.0/16"),
+    "reserved": ipaddress.IPv4Network("240.0.0.0/4"),
+}
+_LOOPBACK = ipaddress.IPv4Network("127.0.0.0/8")
 _LARGER = "Use a larger subnet, or set the addresses in it"
 _TOO_SMALL = "subnet %s of network '%s' is too small: it lacks %s, such as %s. " + _LARGER
 _SEVERAL_RACKS = (
@@ -32,20 +39,24 @@ _SHARED = (
 class UniqueValues:
     """Values that may be used only once, with the places of their first use."""
 
-    def __init__(self, label: str) -> None:
+    def __init__(self, label: str, *, ignore_case: bool = False) -> None:
         """``label`` names the values in messages."""
         self.label = label
-        self._places: dict[str, tuple[str | None, PodError]] = {}
+        self._ignore_case = ignore_case
+        self._places: dict[str, tuple[str, str | None, PodError]] = {}
 
     def take(self, value: str, owner: str | None, place: PodError) -> None:
         """Record a value and its owner. Raises PodError for a duplicate.
 
         ``owner`` is None when the value is the name of the owner. ``place`` is an error without message.
         """
-        first = self._places.setdefault(value, (owner, place))
-        if first[1] is not place:
-            other, earlier = first
+        first = self._places.setdefault(value.lower() if self._ignore_case else value, (value, owner, place))
+        if first[2] is not place:
+            used, other, earlier = first
             where = "line %d" % earlier.line if earlier.file == place.file and earlier.line else earlier.place
+            if used != value:
+                message = "%s '%s' differs from '%s' (%s) only in upper and lower case: use another name"
+                raise PodError(place.file, place.line, message % (self.label, value, used, where))
             if owner is None:
                 here = "line %d" % place.line if place.line else "here"
                 message = "%s '%s' is used twice, in %s and %s: use different names"
@@ -53,6 +64,16 @@ class UniqueValues:
             message = "%s %s is used by both %s (%s) and %s: use different values"
             owner = owner if other != owner else owner.replace("a ", "another ", 1)
             raise PodError(place.file, place.line, message % (self.label, value, other, where, owner))
+
+    def __iter__(self) -> t.Iterator[tuple[str, str | None]]:
+        """Yield each value with its owner."""
+        for value, owner, _place in self._places.values():
+            yield value, owner
+
+
+def unusable(subnet: ipaddress.IPv4Network) -> str | None:
+    """Return the kind of a subnet whose addresses hosts cannot have, None for all others."""
+    return next((kind for kind, block in _UNUSABLE.items() if subnet.overlaps(block)), None)
 
 
 def _mistyped(block: Block | None, keys: t.Collection[str]) -> set[str]:
@@ -78,7 +99,7 @@ class Plan:
         self._assigned: dict[str, tuple[str, int, str]] = {}  # network, rack and interface of each assigned address
         self._shortages: dict[tuple[str, str], list[str]] = {}  # addresses by cause and network
         self._macs = UniqueValues("MAC")
-        self._names = UniqueValues("name")
+        self._names = UniqueValues("name", ignore_case=True)
         networks = spec.POD.child(top, "networks", mistakes)
         blocks = {name: spec.NETWORKS.child(networks, name, mistakes, "network '%s'" % name) for name in model.VLANS}
         self._blocks = blocks
@@ -103,6 +124,20 @@ class Plan:
             self._compare_vlans(name, vlans[:position], blocks)
         for position, name in enumerate(self._subnets):
             self._compare_subnets(name, list(self._subnets)[:position], blocks[name])
+        self._check_loopback()
+
+    def _check_loopback(self) -> None:
+        """Record loopback subnets next to others: only a twin has them, and then all are."""
+        certain = [name for name in self._subnets if name not in self._left_out.subnets]
+        loopback = [name for name in certain if ipaddress.IPv4Network(str(self._subnets[name])).overlaps(_LOOPBACK)]
+        others = [name for name in certain if name not in loopback]
+        if loopback and others:
+            message = "subnet %s of network '%s' is on loopback, but %s of network '%s' is not: use %s"
+            # A default subnet has no line of its own.
+            block = next(each for each in map(self._blocks.get, (*loopback, *others)) if each and each.get("subnet"))
+            values = (self._subnets[loopback[0]], loopback[0], self._subnets[others[0]], others[0])
+            remedy = "loopback for all networks of a twin, and for none of a real POD"
+            self._mistakes.add(block.error(message % (*values, remedy), "subnet"))
 
     def _compare_vlans(self, name: str, earlier: list[str], blocks: dict[str, Block]) -> None:
         """Record a network that shares its VLAN with earlier ones. In the reference design, BMC and GW share one."""
@@ -151,6 +186,12 @@ class Plan:
         if subnet.ip != subnet.network:
             message = "subnet %s of network '%s' has host bits set: did you mean %s?"
             raise block.error(message % (text, name, subnet.cidr), "subnet")
+        kind = unusable(ipaddress.IPv4Network(text))
+        if kind:
+            message = (
+                "subnet %s of network '%s' has %s addresses, which devices cannot have: use a private subnet such as "
+            )
+            raise block.error((message + "10.1.0.0/16") % (text, name, kind), "subnet")
         self._subnets[name] = subnet
 
     @staticmethod
@@ -228,6 +269,13 @@ class Plan:
             subnet = self._subnets[network]
             place = (subnet,) if cause is _SHARED else (subnet, network)
             self._mistakes.add(self._blocks[network].error(cause % (*place, count, found[0]), "subnet"))
+            self._left_out.subnets.add(network)
+
+    def devices(self, first: str, last: str) -> list[str]:
+        """Return the addresses of devices in a range, each with its interface, from the lowest up."""
+        ends = ipaddress.ip_address(first), ipaddress.ip_address(last)
+        used = {ipaddress.ip_address(value): owner for value, owner in self._addresses}
+        return ["%s (%s)" % (each, used[each]) for each in sorted(used) if ends[0] <= each <= ends[1]]
 
     @staticmethod
     def _address(block: Block, key: str, text: str, label: str) -> t.Any:

@@ -40,6 +40,9 @@ def read(
     elif name not in servers:
         message = "controller: %s" % unknown("server", name, servers)
         raise block.error(message, "server").unless(left_out.explains(name, "server"))
+    if "controller" not in servers[name].roles:
+        message = "controller: server '%s' does not have the role 'controller': add it to its 'roles'" % name
+        raise block.error(message, "server").unless(left_out.servers)
     address = servers[name].interface("p2").address
     if address is None:
         message = "server '%s' has no management address: set one, or set controller.host" % name

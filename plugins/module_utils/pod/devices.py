@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from . import model, spec
 from .addresses import Plan, UniqueValues
 from .inventory_names import InventoryNames
@@ -35,7 +37,7 @@ class Devices:
     def _racks(self, top: Block) -> list[Block]:
         """Return the racks. Those with mistakes have no number, so their devices have no assigned addresses."""
         blocks = spec.POD.children(top, "racks", self._mistakes)
-        names, numbers = UniqueValues("rack"), UniqueValues("rack number")
+        names, numbers = UniqueValues("rack", ignore_case=True), UniqueValues("rack number")
         for block in blocks:
             before = len(self._mistakes)
             if block["name"] is None:
@@ -86,7 +88,20 @@ class Devices:
                     self._left_out.names.add(block["name"])
                 self._left_out.machines.update([block["rack"]] if block["rack"] in racks else racks)
         self._report_unknown_racks(racks)
+        for units in found.values():
+            self._check_heights([machine for _unit, machine in sorted(units.items()) if machine.rack_unit])
         return {name: tuple(machine for _unit, machine in sorted(rack.items())) for name, rack in found.items()}
+
+    def _check_heights(self, machines: list[model.Machine]) -> None:
+        """Record the first machine of a rack that is mounted below one with a lower unit."""
+        for lower, upper in itertools.pairwise(machines):
+            if (upper.rack_unit or 0) < (lower.rack_unit or 0):
+                message = (
+                    "'%s' (unit %d) is mounted in U%d, below '%s' (unit %d) in U%d: number the units from the lowest up"
+                )
+                values = (upper.name, upper.unit, upper.rack_unit, lower.name, lower.unit, lower.rack_unit)
+                self._mistakes.add(self.rows[upper.name].error(message % values, "rack_unit"))
+                return
 
     def _machine(self, block: Block, racks: dict[str, Block]) -> model.Machine | None:
         """Return a machine, None if its name or place has a mistake.

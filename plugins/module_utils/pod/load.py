@@ -46,7 +46,7 @@ class _Loader:
         devices = Devices(self.top, self.machines_file, self.mistakes, self.left_out)
         racks, networks = devices.racks, devices.plan.networks
         objects = ObjectLists(self.top, racks, self.mistakes, self.left_out)
-        cloud = openstack_settings.read(self.top, networks, objects, self.mistakes, self.left_out)
+        cloud = openstack_settings.read(self.top, devices.plan, objects, self.mistakes, self.left_out)
         cables = cabling.cables(devices, self.mistakes, self.left_out)
         hosts: tuple[str, ...] = ()
         port = 0
@@ -54,7 +54,7 @@ class _Loader:
             hosts, port = controller.read(self.top, racks, self.mistakes, self.left_out)
         kubernetes = kubernetes_nodes.read(self.top, racks, hosts, self.mistakes, self.left_out)
         found = teams.read(self.top, racks, cloud, self.mistakes, self.left_out)
-        deploy = spec.POD.child(self.top, "deploy", self.mistakes)
+        deploy = self._deploy(racks)
         self.mistakes.check()
         return model.Pod(
             name=self.top["name"],
@@ -72,6 +72,19 @@ class _Loader:
             users=objects.users,
             cloud=cloud,
             kubernetes=kubernetes,
-            deploy={group: tuple(roles) for group, roles in deploy.items() if roles},
+            deploy=deploy,
             teams=found,
         )
+
+    def _deploy(self, racks: tuple[model.Rack, ...]) -> dict[str, tuple[str, ...]]:
+        """Return the roles for hosts, by group of the inventory. Record groups of servers without any server."""
+        block = spec.POD.child(self.top, "deploy", self.mistakes)
+        found = {group: tuple(roles) for group, roles in block.items() if roles}
+        given = {role for rack in racks for server in rack.servers for role in server.roles}
+        for role, group in (("controller", "controllers"), ("poplar", "poplar_servers")):
+            if group in found and role not in given:
+                message = (
+                    "deploy: no server has the role '%s', so '%s' applies to no host: add the role, or remove the key"
+                )
+                self.mistakes.add(block.error(message % (role, group), group).unless(self.left_out.servers))
+        return found

@@ -11,7 +11,7 @@ import typing as t
 from dataclasses import replace
 
 from . import model, openstack_spec, spec
-from .addresses import UniqueValues
+from .addresses import Plan, UniqueValues, unusable
 from .cabling import bonded
 from .clusters_and_partitions import ObjectLists
 from .mistakes import ConsequenceError, LeftOut, Mistakes, PodError
@@ -22,7 +22,7 @@ _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 def read(
     top: Block,
-    networks: dict[str, model.Network],
+    plan: Plan,
     objects: ObjectLists,
     mistakes: Mistakes,
     left_out: LeftOut,
@@ -30,7 +30,7 @@ def read(
     """Return the OpenStack settings, None when the key is missing. Record mistakes."""
     if top.get("openstack") is None:
         return None
-    return _Reader(top, networks, objects, mistakes, left_out).cloud()
+    return _Reader(top, plan, objects, mistakes, left_out).cloud()
 
 
 def tagged(cables: tuple[model.Cable, ...], cloud: model.Cloud | None, data: int) -> tuple[model.Cable, ...]:
@@ -65,13 +65,14 @@ class _Reader:
     def __init__(
         self,
         top: Block,
-        networks: dict[str, model.Network],
+        plan: Plan,
         objects: ObjectLists,
         mistakes: Mistakes,
         left_out: LeftOut,
     ) -> None:
         self.block = spec.POD.child(top, "openstack", mistakes)
-        self.networks = networks
+        self.plan = plan
+        self.networks = plan.networks
         self.objects = objects
         self.mistakes = mistakes
         self.left_out = left_out
@@ -88,6 +89,7 @@ class _Reader:
         domain = None
         with self.mistakes.collect():
             domain = self._domain()
+        gateways = self._inside(details, "gateway")
         return model.Cloud(
             physical_networks={kind: physical[kind] for kind in (model.DATA, model.MANAGEMENT)},
             mtu=self.block["mtu"],
@@ -97,9 +99,9 @@ class _Reader:
             nfs_servers=self._optional_addresses(self.block, "nfs_servers"),
             external_network=self.block.get("external_network"),
             address_scope=self.block["address_scope"],
-            gateways=self._inside(details, "gateway"),
+            gateways=gateways,
             router_addresses=self._inside(details, "router_address"),
-            pools=self._pools(details),
+            pools=self._pools(details, gateways),
             control_subnet=self._control_subnet(),
             tenants=self._tenants(),
         )
@@ -133,7 +135,11 @@ class _Reader:
         for name, block in details.items():
             if block.get(key):
                 with self.mistakes.collect():
-                    found[name] = self._address(block, key, name, block[key])
+                    address = self._address(block, key, name, block[key])
+                    for device in self.plan.devices(address, address):
+                        message = "%s of network '%s' is the address of a device, %s: change one of them"
+                        raise block.error(message % (key, name, device), key)
+                    found[name] = address
         return found
 
     def _address(self, block: Block, key: str, network: str, text: str) -> str:
@@ -150,7 +156,7 @@ class _Reader:
             raise error.unless(network in self.left_out.subnets)
         return str(address)
 
-    def _pools(self, details: dict[str, Block]) -> dict[str, tuple[str, ...]]:
+    def _pools(self, details: dict[str, Block], gateways: dict[str, str]) -> dict[str, tuple[str, ...]]:
         pools: dict[str, tuple[str, ...]] = {}
         for name, block in details.items():
             if block.get("pools") is None:
@@ -162,9 +168,21 @@ class _Reader:
                     if len(ends) != 2 or ipaddress.ip_address(ends[0]) > ipaddress.ip_address(ends[1]):  # type: ignore[operator]
                         message = "invalid pool '%s' of network '%s': use the form 10.1.5.150-10.1.5.250"
                         raise block.error(message % (text, name), "pools")
+                    self._check_pool(block, name, ends, gateways.get(name))
                     found.append("-".join(ends))
             pools[name] = tuple(found)
         return pools
+
+    def _check_pool(self, block: Block, network: str, ends: list[str], gateway: str | None) -> None:
+        """Reject a pool with addresses in use, which Neutron would assign to VMs. Raises PodError."""
+        used = self.plan.devices(*ends)
+        low, high = map(ipaddress.ip_address, ends)
+        if gateway and low <= ipaddress.ip_address(gateway) <= high:  # type: ignore[operator]
+            used.append("%s (the gateway)" % gateway)
+        if used:
+            count = "1 address" if len(used) == 1 else "%d addresses" % len(used)
+            message = "pool %s of network '%s' contains %s in use, such as %s: use a range without devices"
+            raise block.error(message % ("-".join(ends), network, count, used[0]), "pools")
 
     def _control_subnet(self) -> str | None:
         if self.block["control_network"] == model.MANAGEMENT or not self.block["control_subnet"]:
@@ -180,6 +198,12 @@ class _Reader:
         except ValueError:
             message = "invalid subnet '%s' of %s: use the form 10.1.6.0/24"
             raise block.error(message % (block[key], owner), key) from None
+        kind = unusable(subnet)
+        if kind:
+            message = (
+                "subnet %s of %s has %s addresses, which hosts cannot have: use a private subnet such as 10.1.6.0/24"
+            )
+            raise block.error(message % (subnet, owner, kind), key)
         others = [
             "%s of network '%s'" % (network.subnet, network.name)
             for network in self.networks.values()
