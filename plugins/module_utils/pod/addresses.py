@@ -273,8 +273,8 @@ class Plan:
 
     def devices(self, first: str, last: str) -> list[str]:
         """Return the addresses of devices in a range, each with its interface, from the lowest up."""
-        ends = ipaddress.ip_address(first), ipaddress.ip_address(last)
-        used = {ipaddress.ip_address(value): owner for value, owner in self._addresses}
+        ends = ipaddress.IPv4Address(first), ipaddress.IPv4Address(last)
+        used = {ipaddress.IPv4Address(value): owner for value, owner in self._addresses}
         return ["%s (%s)" % (each, used[each]) for each in sorted(used) if ends[0] <= each <= ends[1]]
 
     @staticmethod

@@ -15,7 +15,7 @@ import typing as t
 from ..vipu.object_rules import IPUS_PER_MACHINE, is_power_of_two
 from . import model, spec
 from .addresses import UniqueValues
-from .mistakes import ConsequenceError, LeftOut, Mistakes
+from .mistakes import ConsequenceError, LeftOut, Mistakes, PodError
 from .source import Block, Items, unknown
 
 Object = t.TypeVar("Object")
@@ -89,8 +89,13 @@ class ObjectLists:
         if "id" in block.invalid:
             self._unnamed.add(kind)
         else:
-            with self._mistakes.collect():
+            try:
                 self._ids.setdefault(kind, UniqueValues(kind)).take(id, None, block.error("", "id"))
+            except PodError as error:
+                # One of the two needs another id, which is unknown. Others may refer to it.
+                self._mistakes.add(error)
+                self._unnamed.add(kind)
+                self._uncertain.add(id)
         return id
 
     def _resolve(
@@ -155,7 +160,9 @@ class ObjectLists:
 
     def _check_domains(self, block: Block, key: str, rows: list[tuple[model.Machine, int | None]], ilds: int) -> None:
         """Reject IPU-Link domains of different sizes, and those with machines that are not above each other."""
-        if ilds < 1 or len(rows) % ilds:
+        if ilds < 1:
+            raise block.error("cluster '%s': invalid num_ilds %d: use 1 or more" % (block["id"], ilds), "num_ilds")
+        if len(rows) % ilds:
             message = "%d machines of cluster '%s' cannot be divided evenly into %d IPU-Link domains: %s"
             remedy = _domains_remedy(rows) or "correct num_ilds"
             raise block.error(message % (len(rows), block["id"], ilds, remedy), "num_ilds")
@@ -190,6 +197,8 @@ class ObjectLists:
         if block["cluster"] is None:
             raise ConsequenceError(block.file, block.line, "the cluster is unknown")
         cluster = self._find(block, "cluster", block["cluster"], self.clusters, subject=_subject("allocation", block))
+        if id in self.allocations:
+            raise ConsequenceError(block.file, block.line, "the allocation may be a copy")
         machines = () if by_size else self._allocated_machines(block, cluster)
         if not by_size and (len(machines) < len(block[key] or ()) or block[key] is None):
             self._uncertain.add(id)
@@ -260,7 +269,9 @@ class ObjectLists:
             message = "partition '%s' lists %d IPUs but has size %d: make the two numbers equal"
             raise block.error(message % (id, len(options["ipus"]), size), "ipus")
         for key in spec.PARTITION_DIVISORS:
-            if key in options and (options[key] < 1 or size % options[key]):
+            if key in options and options[key] < 1:
+                raise block.error("partition '%s': invalid %s %d: use 1 or more" % (id, key, options[key]), key)
+            if key in options and size % options[key]:
                 message = "partition '%s': %d IPUs cannot be divided evenly by %s %d: correct it"
                 raise block.error(message % (id, size, key, options[key]), key)
 

@@ -76,6 +76,11 @@ class Devices:
         if table is None or not table.complete:
             self._left_out.unnamed.add("machine")
             self._left_out.machines.update(racks)
+        elif not table.rows:
+            self._left_out.unnamed.add("machine")
+            self._left_out.machines.update(racks)
+            message = "has no machines: add a line for each IPU-Machine"
+            self._mistakes.add(PodError(table.file, None, message))
         for row in table.rows if table else ():
             block = spec.MACHINE.read(row, self._mistakes)
             machine = None

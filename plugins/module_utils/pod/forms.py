@@ -9,10 +9,21 @@ the delimiters of a template, of a line, of a quoted string or of a shell comman
 
 from __future__ import annotations
 
+import contextlib
 import re
 from dataclasses import dataclass
 
 from ..vipu.object_rules import ID_PATTERN, ID_RULE
+
+_OCTAL = re.compile(r"[-+]?0[0-7_]+")  # an octal number in YAML 1.1
+_OCTAL_MESSAGE = (
+    "invalid value '%s': YAML reads a number with a leading zero as octal, here %d. Write %d, or quote a text"
+)
+_UNDERSCORES = re.compile(r"[-+]?[1-9]\d*_[\d_]*")
+_UNDERSCORES_MESSAGE = "invalid value '%s': a number has only digits. Write %d, or quote a text"
+_PREFIXED = re.compile(r"[-+]?0([box])\w+")  # a number in another base, or a text such as 0o9
+_BASES = {"b": "binary", "o": "octal", "x": "hexadecimal"}
+_PREFIXED_MESSAGE = "invalid value '%s': this is the %s form of %d. Write %d, or quote a text"
 
 
 @dataclass(frozen=True)
@@ -58,3 +69,21 @@ NODE_LABEL = Form(
     "a label of Kubernetes, such as 'ipunode=pod1'",
     r"([a-z0-9][a-z0-9.-]{0,251}[a-z0-9]/)?%s=%s" % (_LABEL_PART, _LABEL_PART),
 )
+
+
+def number_error(text: str, number: bool, *, quoted: bool) -> str | None:
+    """Return the message for a number that YAML reads in another base or with underscores, None for all others.
+
+    ``number`` is whether YAML 1.1 reads the text as a number. YAML 1.2 also does so when it starts with '0o'.
+    """
+    digits = text.replace("_", "")
+    if number and _OCTAL.fullmatch(text):
+        return _OCTAL_MESSAGE % (text, int(digits, 8), int(digits))
+    if number and _UNDERSCORES.fullmatch(text):
+        return _UNDERSCORES_MESSAGE % (text, int(digits))
+    prefixed = _PREFIXED.fullmatch(text)
+    if prefixed and (number or (prefixed[1] == "o" and not quoted)):
+        with contextlib.suppress(ValueError):  # such as the text 0o9
+            decimal = int(digits, 0)
+            return _PREFIXED_MESSAGE % (text, _BASES[prefixed[1]], decimal, decimal)
+    return None

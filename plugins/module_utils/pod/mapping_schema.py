@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
@@ -22,11 +23,12 @@ Spec = t.Mapping[str, t.Mapping[str, t.Any]]
 _MAX_SHOWN = 40  # characters of an invalid value in a message
 _OWN_KEYS = ("form", "range", "schema", "single")  # of an option, which ArgumentSpecValidator does not know
 _IDENTIFIERS = ("id", "name")
-_EXCLUSIVE = "parameters are mutually exclusive"
+_TEMPLATES = ("{{", "{%")  # start of a template of Ansible
 _SCALARS: dict[str, tuple[t.Callable[[t.Any], t.Any], str]] = {
     "int": (check_type_int, "a number"),
     "bool": (check_type_bool, "true or false"),
 }
+_DIGITS = re.compile(r"[-+]?[0-9]+")
 _UNLIKE_BOOL = {"str": "quote it", "int": "write a number"}  # types with the remedy for a truth value
 _COLLECTIONS = {"list": (Items, "a list"), "dict": (Block, "a mapping")}
 
@@ -46,6 +48,8 @@ def _check_scalar(
     if kind == "int" and isinstance(value, float):
         expected = "a whole number"
     try:
+        if isinstance(value, str) and kind == "int" and not _DIGITS.fullmatch(value):
+            raise ValueError  # Python also accepts underscores and the digits of other scripts
         convert(value)
     except (TypeError, ValueError, OverflowError):
         raise block.error(message % (subject, name, expected, _shown(str(value))), name, line) from None
@@ -69,7 +73,13 @@ def _with_lines(given: t.Any, converted: t.Any, option: t.Mapping[str, t.Any]) -
 def _with_value(name: str, option: t.Mapping[str, t.Any]) -> str:
     """Return a key for messages, with its valid values if it has choices."""
     lines = ["'%s: %s'" % (name, choice) for choice in option.get("choices", ())]
-    return "%s (add %s)" % (name, " or ".join(lines)) if lines else name
+    return " or ".join(lines) if lines else "'%s'" % name
+
+
+def _listed(names: t.Sequence[str], word: str, quote: str = "'") -> str:
+    """Return names as part of a sentence."""
+    quoted = ["%s%s%s" % (quote, name, quote) for name in names]
+    return (" %s " % word).join(filter(None, (", ".join(quoted[:-1]), quoted[-1])))
 
 
 class MappingSchema:
@@ -83,7 +93,7 @@ class MappingSchema:
     def __init__(self, label: str, spec: Spec, about: t.Mapping[str, str] | None = None, **rules: t.Any) -> None:
         """``label`` names the mapping in messages. ``about`` describes each key, for users.
 
-        ``rules`` are those of ArgumentSpecValidator (mutually_exclusive and so on).
+        ``rules`` are ``mutually_exclusive`` and ``required_one_of``, lists of groups of keys.
         """
         self.label = label
         self.declared = spec
@@ -98,8 +108,7 @@ class MappingSchema:
             name: {key: value for key, value in option.items() if key not in _OWN_KEYS} for name, option in spec.items()
         }
         optional = {name: {**option, "required": False} for name, option in self.spec.items()}
-        self._validator = ArgumentSpecValidator(optional, **rules)
-        self._converter = ArgumentSpecValidator(optional)
+        self._validator = ArgumentSpecValidator(optional)
 
     def check(self, block: Block, subject: str | None = None) -> Block:
         """Return the mapping with converted values and defaults. Raises PodError with all mistakes."""
@@ -122,6 +131,7 @@ class MappingSchema:
                 valid = False
                 with mistakes.collect():
                     if name not in block.unusable:
+                        self._check_templates(block, name, subject)
                         self._check_type(block, name, subject)
                         self._check_items(block, name, subject)
                         self._check_choices(block, name, subject)
@@ -132,14 +142,12 @@ class MappingSchema:
                     values[name] = self._as_list(name, block[name])
         result = self._validator.validate(dict(values))
         if result.error_messages:
-            for key, message in self._invalid(values, result.error_messages):
-                # A rule such as "one of these keys is required" may follow from a key with a mistake.
-                if key is not None or complete or message.startswith(_EXCLUSIVE):
-                    mistakes.add(block.error("%s: %s" % (subject, message), key))
-                if key is not None:
-                    del values[key]
-                    complete = False
-            result = self._converter.validate(dict(values))
+            for key, message in list(self._invalid(values)):
+                mistakes.add(block.error("%s: %s" % (subject, message), key))
+                del values[key]
+                complete = False
+            result = self._validator.validate(dict(values))
+        excluded = self._check_groups(block, complete, subject, mistakes)
         converted = result.validated_parameters
         for name in list(values):
             if not self._check_value(block, name, converted[name], subject, mistakes):
@@ -147,7 +155,7 @@ class MappingSchema:
         checked = Block(block.file, block.line)
         checked.lines = block.lines
         for name, option in self.spec.items():
-            if name in values or (block.get(name) is None and not option.get("required")):
+            if (name not in excluded and name in values) or (block.get(name) is None and not option.get("required")):
                 checked[name] = _with_lines(block.get(name), converted[name], option)
                 continue
             checked.invalid.add(name)
@@ -164,9 +172,40 @@ class MappingSchema:
         for name, message in messages.items():
             mistakes.add(block.error("%s: %s" % (subject, message), name))
         if missing and not unknown_keys:
-            shown = [_with_value(name, self.spec[name]) for name in missing]
-            mistakes.add(block.error("%s: missing required arguments: %s" % (subject, ", ".join(shown))))
+            shown = _listed([_with_value(name, self.spec[name]) for name in missing], "and", quote="")
+            verb, them = ("is", "it") if len(missing) == 1 else ("are", "them")
+            mistakes.add(block.error("%s: %s %s missing: add %s" % (subject, shown, verb, them)))
         return not unknown_keys and not missing
+
+    def _check_groups(self, block: Block, complete: bool, subject: str, mistakes: Mistakes) -> set[str]:
+        """Record keys that exclude each other, and groups without a key. Return the former: one of them is wrong."""
+        excluded: set[str] = set()
+        for group in self.rules.get("mutually_exclusive", ()):
+            given = [name for name in group if block.get(name) is not None or name in block.unusable]
+            if len(given) > 1:
+                message = "%s: %s exclude each other: remove one of them"
+                mistakes.add(block.error(message % (subject, _listed(given, "and")), given[-1]))
+                excluded.update(group)
+        for group in self.rules.get("required_one_of", ()):
+            # A missing key may follow from a key with a mistake.
+            if complete and not any(name in block for name in group):
+                message = "%s: %s is missing: add one of them"
+                mistakes.add(block.error(message % (subject, _listed(group, "or"))))
+        return excluded
+
+    def _check_templates(self, block: Block, name: str, subject: str) -> None:
+        """Reject all templates in a value or list. Those in keys of the inventory plugin are valid."""
+        if self.spec[name].get("type") == "raw":
+            return
+        value = block[name]
+        rows = zip(value, value.lines, strict=True) if isinstance(value, Items) else [(value, None)]
+        mistakes = Mistakes()
+        for text, line in rows:
+            if isinstance(text, str) and any(start in text for start in _TEMPLATES):
+                what = self.label if name in _IDENTIFIERS else subject
+                message = "%s: invalid %s %s: templates are not rendered here: write the value"
+                mistakes.add(block.error(message % (what, name, _shown(text)), name, line))
+        mistakes.check()
 
     def _as_list(self, name: str, value: t.Any) -> t.Any:
         """Return a value, as a list when a single one stands for a list. The validator would split it at commas."""
@@ -213,7 +252,8 @@ class MappingSchema:
         if isinstance(value, bool) and kind in _UNLIKE_BOOL:
             raise block.error("%s: '%s' is a truth value in YAML: %s" % (subject, name, _UNLIKE_BOOL[kind]), name)
         if not isinstance(value, form) if form else isinstance(value, (Block, Items)):
-            raise block.error("%s: '%s' must be %s" % (subject, name, expected), name)
+            error = block.error("%s: '%s' must be %s" % (subject, name, expected), name)
+            raise error.unless(isinstance(value, (Block, Items)) and value.tagged)
         _check_scalar(block, name, kind, value, "%s: '%s' must be %s, not %s", subject)
 
     def _check_items(self, block: Block, name: str, subject: str) -> None:
@@ -267,19 +307,17 @@ class MappingSchema:
 
     def _subject(self, block: Block) -> str:
         name = next((block[key] for key in _IDENTIFIERS if key in block), None)
-        return self.label if name is None or isinstance(name, bool) else "%s '%s'" % (self.label, name)
+        return (
+            self.label if not isinstance(name, (str, int)) or isinstance(name, bool) else "%s '%s'" % (self.label, name)
+        )
 
-    def _invalid(self, values: dict[str, t.Any], messages: t.Sequence[str]) -> t.Iterator[tuple[str | None, str]]:
-        """Yield each message with the key of the invalid value, None when it is about the mapping as a whole."""
-        left = list(messages)
-        for name, value in list(values.items()):
+    def _invalid(self, values: dict[str, t.Any]) -> t.Iterator[tuple[str, str]]:
+        """Yield the key of each invalid value with its message."""
+        for name, value in values.items():
             alone = ArgumentSpecValidator({name: dict(self.spec[name], required=False)})
             found = alone.validate({name: value}).error_messages
-            left = [each for each in left if each not in found]
             if found:
                 yield name, found[0]
-        for message in left:
-            yield None, message
 
 
 TEXTS: Option = {"type": "list", "elements": "str"}

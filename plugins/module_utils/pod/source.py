@@ -10,7 +10,6 @@ import csv
 import difflib
 import io
 import itertools
-import re
 import typing as t
 from pathlib import Path
 
@@ -24,6 +23,7 @@ except ImportError:
     HAS_YAML = False
 
 from ..natural_order import natural
+from .forms import number_error
 from .mistakes import Mistakes, PodError
 
 # What to do about the most frequent problems that PyYAML and libyaml report.
@@ -42,13 +42,6 @@ _MAX_NODES = 500_000
 _MAX_NAMED = 20  # maximum number of names in a message
 _INVALID = object()  # in the place of a value that YAML cannot convert, a recorded mistake
 _INT = "tag:yaml.org,2002:int"
-_OCTAL = re.compile(r"[-+]?0[0-7_]+")  # an octal number in YAML 1.1
-_OCTAL_MESSAGE = (
-    "invalid value '%s': YAML reads a number with a leading zero as octal, here %d. Write %d, or quote a text"
-)
-_PREFIXED = re.compile(r"[-+]?0([box])\w+")  # a number in another base, or a text such as 0o9
-_BASES = {"b": "binary", "o": "octal", "x": "hexadecimal"}
-_PREFIXED_MESSAGE = "invalid value '%s': this is the %s form of %d. Write %d, or quote a text"
 _OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs"}
 
 
@@ -78,6 +71,7 @@ class Block(dict[str, t.Any]):
         self.file = file
         self.line = line
         self.lines: dict[str, int] = {}
+        self.tagged = False  # whether it has a tag, a recorded mistake
         self.invalid: set[str] = set()  # keys whose values have mistakes
         self.unusable: set[str] = set()  # keys with several values or with an invalid one, a recorded mistake
 
@@ -97,6 +91,7 @@ class Items(list[t.Any]):
     def __init__(self) -> None:
         super().__init__()
         self.lines: list[int] = []
+        self.tagged = False
 
 
 def read_yaml(path: str, mistakes: Mistakes | None = None) -> Block:
@@ -118,6 +113,9 @@ def read_yaml(path: str, mistakes: Mistakes | None = None) -> Block:
             top = tree.block(root)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
+        if error.problem == "but found another document":
+            message = "starts a second YAML document: remove this line, or write the document to another file"
+            raise PodError(path, _line(mark), message) from None
         hint = _YAML_HINTS.get(error.problem or "", "")
         raise PodError(path, _line(mark) if mark else None, "is not YAML: %s%s" % (error.problem, hint)) from None
     except yaml.reader.ReaderError as error:
@@ -228,9 +226,12 @@ class _Tree:
         if isinstance(node, yaml.CollectionNode):
             self.check_tag(node)
         if isinstance(node, yaml.MappingNode):
-            return self.block(node)
+            block = self.block(node)
+            block.tagged = id(node) in self.tagged
+            return block
         if isinstance(node, yaml.SequenceNode):
             result = Items()
+            result.tagged = id(node) in self.tagged
             for item in node.value:
                 result.append(self.value(item))
                 result.lines.append(_line(item.start_mark))
@@ -246,7 +247,9 @@ class _Tree:
         # YAML 1.1 reads a MAC of digits only as a number in base 60.
         if node.tag == _INT and ":" in node.value:
             return node.value
-        self._check_base(node)
+        message = number_error(node.value, node.tag == _INT, quoted=bool(node.style))
+        if message:
+            raise PodError(self.path, _line(node.start_mark), message)
         try:
             return self.loader.construct_object(node)
         except ValueError as error:
@@ -258,25 +261,12 @@ class _Tree:
             message = "invalid value '%s': it does not match the tag '%s'. Remove the tag" % (node.value, node.tag)
             raise PodError(self.path, _line(node.start_mark), message) from None
 
-    def _check_base(self, node: t.Any) -> None:
-        """Reject a number in another base. '0o' starts a number in YAML 1.2, and a text in YAML 1.1."""
-        number = node.tag == _INT
-        if number and _OCTAL.fullmatch(node.value):
-            decimal = int(node.value.replace("_", ""))
-            values = (node.value, self.loader.construct_object(node), decimal)
-            raise PodError(self.path, _line(node.start_mark), _OCTAL_MESSAGE % values)
-        prefixed = _PREFIXED.fullmatch(node.value)
-        if prefixed and (number or (prefixed[1] == "o" and not node.style)):
-            with contextlib.suppress(ValueError):  # such as the text 0o9
-                decimal = int(node.value.replace("_", ""), 0)
-                message = _PREFIXED_MESSAGE % (node.value, _BASES[prefixed[1]], decimal, decimal)
-                raise PodError(self.path, _line(node.start_mark), message)
-
 
 class Table:
     """Rows of a CSV file, and whether all of them are read."""
 
-    def __init__(self) -> None:
+    def __init__(self, file: str) -> None:
+        self.file = file
         self.rows: list[Block] = []
         self.complete = True
 
@@ -287,7 +277,7 @@ def read_csv(path: str, columns: t.Collection[str], required: t.Iterable[str], m
     Unknown columns, rows of another length and required columns without any value are recorded in ``mistakes``. Raises
     PodError for the file as a whole.
     """
-    table = Table()
+    table = Table(path)
     header: list[str] | None = None
     header_line = 0
     reader = csv.reader(io.StringIO(_text(path), newline=""), strict=True)

@@ -29,7 +29,7 @@ EXPRESSIBLE = re.compile(
     r"unknown key|unknown value of|invalid [\w ]+ '.*': use 1 to|must be a (list|mapping)"
     r"|is a truth value"
     r"|must be a (whole )?number|must be true or false|must be a single value"
-    r"|mutually exclusive|one of the following is required|missing required|has no value"
+    r"|exclude each other|(is|are) missing: add|has no value"
     r"|: use \d+ to \d+$"
 )
 

@@ -177,7 +177,7 @@ def test_values_that_yaml_changes_are_rejected(pod, value, message):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("", "pod.yml:1:1: pod 'test': missing required arguments: plugin (add 'plugin: openipu.pod.pod')"),
+        ("", "pod.yml:1:1: pod 'test': 'plugin: openipu.pod.pod' is missing: add it"),
         (
             "plugin: openipu.pod.pods\n",
             "pod.yml:1:1: pod 'test': unknown value of plugin 'openipu.pod.pods': did you mean 'openipu.pod.pod'?",

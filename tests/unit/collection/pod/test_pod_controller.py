@@ -105,7 +105,7 @@ def test_one_run_shows_all_mistakes_of_the_controller(pod):
 
 
 def test_hosts_and_a_server_are_mutually_exclusive(pod):
-    with pytest.raises(PodError, match="mutually exclusive"):
+    with pytest.raises(PodError, match="'server' and 'host' exclude each other"):
         changed(pod, "controller: {server: s1, host: [a, b]}", rack_tail=", servers: [{name: s1}]")
 
 

@@ -104,7 +104,7 @@ def test_errors_have_file_and_line(pod):
     path = pod.write(tail="partitions:\n  - {id: p, allocation: a, size: 3}\n")
     assert f"{path}, line 10: partition 'p': unknown allocation 'a'" in rejection(path)
     path.write_text("plugin: openipu.pod.pod\nname: x\n")
-    assert f"{path}, line 1: pod 'x': missing required arguments: racks" in rejection(path)
+    assert f"{path}, line 1: pod 'x': 'racks' is missing: add it" in rejection(path)
 
 
 def test_rack_with_the_name_of_a_group_is_rejected(pod):

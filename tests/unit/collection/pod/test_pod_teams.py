@@ -42,7 +42,7 @@ def test_a_pod_without_the_key_has_no_teams(pod):
 @pytest.mark.parametrize(
     ("team", "message"),
     [
-        ("{name: vision}", "team 'vision': missing required arguments: ipus"),
+        ("{name: vision}", "team 'vision': 'ipus' is missing: add it"),
         ("{name: vision, ipu: 4}", "team 'vision': unknown key 'ipu': did you mean 'ipus'?"),
         ("{name: vision.a, ipus: 4}", "invalid name 'vision.a': use 1 to 31 letters, digits, '_' or '-'"),
         ("{name: %s, ipus: 4}" % ("v" * 32), "use 1 to 31 letters"),

@@ -71,7 +71,7 @@ def test_mistake_is_one_message(pod, mistake):
 
 def test_missing_plugin_and_wrong_options_are_one_message(pod):
     path = pod.write(drop="plugin")
-    missing = f"{path}, line 1: pod 'test': missing required arguments: plugin (add 'plugin: openipu.pod.pod') (OPU300)"
+    missing = f"{path}, line 1: pod 'test': 'plugin: openipu.pod.pod' is missing: add it (OPU300)"
     assert message(run("ansible-inventory", "--list", "-i", path)) == missing
     path = pod.write(tail="cache_timeout: soon\n")
     assert "cache_timeout" in message(run("ansible-inventory", "--list", "-i", path))

@@ -129,8 +129,8 @@ def test_a_column_with_one_value_is_a_mistake_of_the_other_lines(pod):
     header, first, _second, _third = rows()
     found = mistakes(pod.write(rows=[header, first, *rows("unit")[2:]]))
     assert found == [
-        (3, "machine 'm2': missing required arguments: unit"),
-        (4, "machine 'm3': missing required arguments: unit"),
+        (3, "machine 'm2': 'unit' is missing: add it"),
+        (4, "machine 'm3': 'unit' is missing: add it"),
     ]
 
 

@@ -71,11 +71,30 @@ def test_the_unchanged_pod_is_valid(pod):
         (("name: rack2", "name: rack1"), "rack 'rack1' is used twice, in line 12 and line 18"),
         (("name: mgmt1", "name: tor1"), "name tor1 is used by both a switch (line 16) and another switch"),
         (("servers: [s1, s2]", "servers: [s0, s2]"), "kubernetes: unknown Poplar server 's0'"),
+        (("id: c2", "id: c1"), "cluster 'c1' is used twice, in line 23 and line 24"),
+        (("id: b, cluster: c2", "id: a, cluster: c2"), "allocation 'a' is used twice, in line 26 and line 27"),
+        (
+            ("{id: b, cluster: c2, machines: [m2.1]}", "{id: a, cluster: c1, machines: [m1.1]}"),
+            "allocation 'a' is used twice, in line 26 and line 27",
+        ),
+        (("racks: [rack1],", "racks: [rack1], machines: [m1.1],"), "'racks' and 'machines' exclude each other"),
+        (("server: s1", "server: s1, host: 10.3.1.1"), "controller: 'server' and 'host' exclude each other"),
+        (("storage: {", "management: {subnet: 10.3.1.0/26}, storage: {"), "subnet 10.3.1.0/26 of network 'management'"),
+        (("name: test", "name: !!python/object/apply:os.system [id]"), "'tag:yaml.org,2002:python/object/apply:os.sy"),
+        (("name: test", "name: !!python/object:os.x {a: 1}"), "invalid mapping: could not determine a constructor for"),
     ],
 )
 def test_a_mistake_has_no_consequences(pod, change, message):
     (found,) = mistakes(pod, change)
     assert message in found
+
+
+def test_a_table_without_machines_is_one_mistake(pod):
+    path = changed(pod)
+    pod.machines_csv.write_text(pod.machines_csv.read_text().partition("\n")[0])
+    with pytest.raises(PodError) as caught:
+        load(str(path))
+    assert str(caught.value) == f"{pod.machines_csv}: has no machines: add a line for each IPU-Machine"
 
 
 @pytest.mark.parametrize(

@@ -44,9 +44,14 @@ TAILS = [
         "size and machines",
         "allocations:\n  - {id: a, cluster: cl, size: 1, machines: [m1.1]}\n",
         10,
-        "mutually exclusive",
+        "'size' and 'machines' exclude each other: remove one of them",
     ),
-    ("neither size nor machines", "allocations:\n  - {id: a, cluster: cl}\n", 10, "one of the following is required"),
+    (
+        "neither size nor machines",
+        "allocations:\n  - {id: a, cluster: cl}\n",
+        10,
+        "'size' or 'machines' is missing: add one of them",
+    ),
     (
         "machines that are not consecutive",
         "allocations:\n  - id: a\n    cluster: cl\n    machines:\n    - m1.1\n    - m1.3\n",

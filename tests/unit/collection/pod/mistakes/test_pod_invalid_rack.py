@@ -63,7 +63,7 @@ CLUSTERS = [
         "racks: [rack1], num_ilds: 3",
         "4 machines of cluster 'cl' cannot be divided evenly into 3",
     ),
-    ("no domain", {1: range(1, 5)}, "racks: [rack1], num_ilds: 0", "cannot be divided evenly"),
+    ("no domain", {1: range(1, 5)}, "racks: [rack1], num_ilds: 0", "cluster 'cl': invalid num_ilds 0: use 1 or more"),
     ("no such machine", {1: [1]}, "machines: [m1.2]", "unknown machine 'm1.2': did you mean 'm1.1'?"),
     (
         "an unknown topology",

@@ -155,7 +155,7 @@ def test_types_are_named_in_plain_words(pod):
     rows = ["name,unit,bmc_mac,gw_mac,rnic_mac,rack_unit", "m,1,02:00:00:00:00:01,02:00:00:00:00:02,,high"]
     path = pod.write(rack_tail=rack_tail, networks=networks, cluster=None, rows=rows)
     assert [message for _line, message in mistakes(path)] == [
-        "machine 'm': missing required arguments: rnic_mac",
+        "machine 'm': 'rnic_mac' is missing: add it",
         "machine 'm': 'rack_unit' must be a number, not 'high'",
         "network 'gw': 'vlan' must be a number, not 'ninety'",
         "network 'data': 'vlan' must be a whole number, not '1.5'",

@@ -67,6 +67,27 @@ def test_numbers_with_the_prefix_of_a_base_are_rejected(pod, text, base, decimal
     )
 
 
+@pytest.mark.parametrize(("text", "decimal"), [("9_9", 99), ("-1_0", -10), ("1__4_3", 143)])
+def test_numbers_with_underscores_are_rejected(pod, text, decimal):
+    path = pod.write(networks=f"networks: {{gw: {{vlan: {text}}}}}")
+    with pytest.raises(PodError) as caught:
+        load(str(path))
+    [mistake] = caught.value.mistakes
+    message = f"invalid value '{text}': a number has only digits. Write {decimal}, or quote a text"
+    assert (mistake.line, mistake.message) == (3, message)
+
+
+@pytest.mark.parametrize("text", ["1_0", "１", "٣", "1.0"])
+def test_texts_with_other_characters_than_digits_are_no_numbers(pod, text):
+    pod.write()
+    table = pod.machines_csv.read_text().replace("m1.1,rack1,1,", f"m1.1,rack1,{text},")
+    with pytest.raises(PodError) as caught:
+        pod.load(rows=table.splitlines())
+    assert [each.message for each in caught.value.mistakes] == [
+        f"machine 'm1.1': 'unit' must be a number, not '{text}'"
+    ]
+
+
 @pytest.mark.parametrize("text", ["'0x63'", "'0o63'", "0o9", "0b2", "0xyz"])
 def test_texts_that_start_like_a_base_are_valid(pod, text):
     [rack] = load(str(pod.write(rack_tail=f", servers: [{{name: {text}}}]"))).racks
