@@ -18,10 +18,6 @@ def read_pod(inventory: Path) -> model.Pod:
         pod = load(str(inventory))
     except PodError as error:
         raise InvalidPodError(str(error)) from None
-    if not pod.machines:
-        raise InvalidPodError(
-            f"Cannot start a twin of {inventory}: {pod.machines_file} lists no machines. Add at least one line."
-        )
     for host in [*pod.controller_hosts, *rack_config.hosts(pod)]:
         try:
             loopback = ipaddress.ip_address(host).is_loopback

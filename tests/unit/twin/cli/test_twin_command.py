@@ -70,8 +70,7 @@ def test_a_pod_without_machines_is_an_invalid_pod(tmp_path):
     table = path.with_name("machines.csv")
     table.write_text(table.read_text().splitlines()[0] + "\n")
     output = failed("up", "--inventory", path, "--state-dir", tmp_path / "state")
-    message = f"Cannot start a twin of {path}: {table} lists no machines. Add at least one line."
-    assert output == f"Error OPU300: {message}\n"
+    assert output == f"Error OPU300: {table}: has no machines: add a line for each IPU-Machine\n"
 
 
 def test_a_folder_with_other_files_is_not_changed(tmp_path):
