@@ -120,7 +120,9 @@ def run(
     """
     program = Path(sys.executable).parent / "ansible-playbook"
     if not program.exists():
-        raise RehearsalError(f"Cannot run {PLAYBOOK}: {program} is missing. Install ansible-core in this environment.")
+        raise RehearsalError(
+            f"Cannot run openipu.pod.site: {program} is missing. Install ansible-core in this environment."
+        )
     folder = inventory.parent
     log = folder / ("check.log" if check else "site.log")
     config = folder / "ansible.cfg"

@@ -71,7 +71,7 @@ def rehearse(pod: model.Pod, options: Options, progress: Callable[[str], None]) 
             run = playbook.run(source, twin.pod / inventory.VARIABLES, environment, check, _phase_reporter(progress))
             if not run.phases:
                 kept = f"Log: {run.log}" if running or options.keep else "To keep the whole log, repeat with --keep."
-                raise RehearsalError(f"Cannot run {playbook.PLAYBOOK}: {playbook.last_lines(run.log)} {kept}")
+                raise RehearsalError(f"Cannot run openipu.pod.site: {playbook.last_lines(run.log)} {kept}")
             runs.append(run)
         drawing = twin.pod / inventory.DRAWING
         return Report(
