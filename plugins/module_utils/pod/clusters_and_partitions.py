@@ -127,9 +127,7 @@ class ObjectLists:
             self._uncertain.add(id)
         if not rows and id not in self._uncertain:
             raise block.error("cluster '%s' has no machines: add machines to the machines file" % id, key)
-        if (
-            not id or id not in self.clusters
-        ):  # a cluster with a used id may be a copy, so its machines are not compared
+        if id and id not in self.clusters:  # one with a used id may be a copy
             self._compare_machines(block, id, key, rows)
         ilds = block["num_ilds"]
         if ilds is not None and id not in self._uncertain:
@@ -155,7 +153,7 @@ class ObjectLists:
             message %= (id, _listed(found, key), owner)
             if owner == own:
                 self._uncertain.add(id)
-                message = "cluster '%s' has %s twice: remove one of the entries" % (id, _listed(found, key))
+                message = "cluster '%s' lists %s twice: remove one of the entries" % (id, _listed(found, key))
             self._mistakes.add(block.error(message, key, found[0][1]))
 
     def _check_domains(self, block: Block, key: str, rows: list[tuple[model.Machine, int | None]], ilds: int) -> None:

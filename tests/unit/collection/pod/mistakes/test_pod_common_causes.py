@@ -54,7 +54,7 @@ def test_each_pair_of_clusters_is_a_mistake(pod):
     ],
 )
 def test_machines_that_are_twice_in_one_cluster_are_one_mistake(pod, cluster, listed):
-    message = f"cluster 'cl' has {listed} twice: remove one of the entries"
+    message = f"cluster 'cl' lists {listed} twice: remove one of the entries"
     assert mistakes(pod.write(cluster=cluster)) == [(8, message)]
 
 

@@ -35,7 +35,7 @@ CLUSTERS = [
         "unit 2 of rack 'rack1' is missing between 'm1.1' and 'm1.3': list 'm1.2' there",
     ),
     ("from the top", {1: range(1, 5)}, "machines: [m1.2, m1.1]", "list machines from the lowest unit up"),
-    ("one twice", {1: range(1, 5)}, "machines: [m1.1, m1.1]", "cluster 'cl' has machine 'm1.1' twice"),
+    ("one twice", {1: range(1, 5)}, "machines: [m1.1, m1.1]", "cluster 'cl' lists machine 'm1.1' twice"),
     (
         "over two racks",
         {1: [1, 2], 2: [1, 2]},
