@@ -143,7 +143,7 @@ notes:
   - By default, Ansible warns about a file with mistakes, and continues without its hosts. With C(any_unparsed_is_failed = true)
     in the section C(inventory) of C(ansible.cfg), the program ends with one message. To also get this message for files that are not
     YAML, list C(openipu.pod.pod) as the first of C(enable_plugins) in that section.
-  - With a folder as inventory, exclude C(machines.csv) with C(ignore_extensions) in that section, or use the path of C(pod.yml).
+  - With a folder as inventory, exclude C(machines.csv) with C(ignore_patterns) in that section, or use the path of C(pod.yml).
 """
 
 EXAMPLES = r"""

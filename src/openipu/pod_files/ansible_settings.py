@@ -7,5 +7,5 @@ INVENTORY = """\
 [inventory]
 enable_plugins = openipu.pod.pod, auto, host_list, script, yaml
 any_unparsed_is_failed = true
-ignore_extensions = .csv, .html, .cfg, .md, .orig, .bak, ~
+ignore_patterns = \\.csv$, \\.html$, \\.schema\\.json$
 """

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import subprocess
@@ -118,20 +119,34 @@ def test_a_terminal_asks_for_plain_values(tmp_path):
     assert [len(rack.machines) for rack in load(str(tmp_path / "pod.yml")).racks] == [4, 4]
 
 
+def list_inventory(folder: Path, inventory: str) -> subprocess.CompletedProcess[str]:
+    """List an inventory with the settings in a folder."""
+    environment = {name: value for name, value in os.environ.items() if name != "ANSIBLE_CONFIG"}
+    command = [Path(sys.executable).parent / "ansible-inventory", "-i", inventory, "--list"]
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
 def test_ansible_fails_on_mistakes_in_the_folder(tmp_path):
     folder = tmp_path / "pod"
     done = program("init", folder)
     assert f", {folder}/ansible.cfg.\n" in done.output
     pod = folder / "pod.yml"
     pod.write_text(pod.read_text().replace("name: pod1", "nam: pod1"))
-    environment = {name: value for name, value in os.environ.items() if name != "ANSIBLE_CONFIG"}
-    command = [Path(sys.executable).parent / "ansible-inventory", "-i", "pod.yml", "--list"]
-    ended = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False
-    )
+    ended = list_inventory(folder, "pod.yml")
     assert (ended.returncode, ended.stdout) == (4, "")
     assert "unknown key 'nam': did you mean 'name'?" in ended.stderr
     assert "Failed to parse" not in ended.stderr
+
+
+def test_the_folder_may_be_the_inventory(tmp_path):
+    program("init", tmp_path, "--machines", 1, "--servers", 1)
+    for name in ("notes.txt", "README.rst", "site.retry", "rack-report.html", "pod.yml.orig"):
+        (tmp_path / name).write_text("no inventory\n")
+    file, folder = list_inventory(tmp_path, "pod.yml"), list_inventory(tmp_path, ".")
+    assert (folder.returncode, folder.stderr) == (0, "")
+    assert json.loads(folder.stdout) == json.loads(file.stdout)
 
 
 def test_existing_settings_of_ansible_are_kept(tmp_path):
