@@ -187,12 +187,12 @@ from ansible_collections.openipu.pod.plugins.module_utils.pod.cabling import cab
 from ansible_collections.openipu.pod.plugins.module_utils.pod.inventory_names import DEPLOYED, GROUPS, UNMANAGED
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodError, load
 from ansible_collections.openipu.pod.plugins.module_utils.pod.openstack_networks import networks
-from ansible_collections.openipu.pod.plugins.module_utils.pod.source import relative_to
+from ansible_collections.openipu.pod.plugins.module_utils.pod.source import check_syntax_and_size, relative_to
 from ansible_collections.openipu.pod.plugins.module_utils.pod.spec import HOST_ROLES
 from ansible_collections.openipu.pod.plugins.module_utils.pod.switch_config import switch_config
 from ansible_collections.openipu.pod.plugins.plugin_utils import pod_data
 from ansible_collections.openipu.pod.plugins.plugin_utils.pod_names import PodNames
-from ansible_collections.openipu.pod.plugins.plugin_utils.rejected_inventory import check_text, explained, rejection
+from ansible_collections.openipu.pod.plugins.plugin_utils.rejected_inventory import explained, rejection
 
 try:
     from ansible.template import trust_as_template
@@ -239,7 +239,8 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
 
     def _read_settings(self, path: str) -> None:
         """Set the options from the file. Raises PodError, or AnsibleError for a file of another plugin."""
-        check_text(path)
+        # Ansible would warn about text that is not UTF-8 and parse the rest of the file, and expand all aliases.
+        check_syntax_and_size(path)
         try:
             self._read_config_data(path)
         except AnsibleError as error:

@@ -27,14 +27,6 @@ def rejection(message: str) -> BaseException:
     return SystemExit(_PARSER_ERROR)
 
 
-def check_text(path: str) -> None:
-    """Raise PodError for a file that is not YAML, or whose nested aliases expand to a huge one.
-
-    Ansible would warn about text that is not UTF-8 and parse the rest of the file, and expand all aliases.
-    """
-    read_yaml(path, Mistakes())  # load reports them
-
-
 def explained(path: str, plugin: str, error: AnsibleError) -> Exception:
     """Return the exception for a file that Ansible rejects: PodError with its line, or ``error`` for another plugin."""
     try:

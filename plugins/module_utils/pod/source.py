@@ -99,6 +99,23 @@ def read_yaml(path: str, mistakes: Mistakes | None = None) -> Block:
 
     Keys that are used twice and invalid values are recorded in ``mistakes``, or raised without it.
     """
+    with _composed(path, Mistakes() if mistakes is None else mistakes) as (tree, root):
+        tree.check_tag(root)
+        top = tree.block(root)
+    if mistakes is None:
+        tree.mistakes.check()
+    return top
+
+
+def check_syntax_and_size(path: str) -> None:
+    """Raise PodError for a file that is not YAML, or whose nested aliases expand to a huge one. Convert no values."""
+    with _composed(path, Mistakes()):
+        pass
+
+
+@contextlib.contextmanager
+def _composed(path: str, mistakes: Mistakes) -> t.Iterator[tuple[_Tree, t.Any]]:
+    """Yield the converter of a YAML file and its mapping as a node. Raises PodError."""
     if not HAS_YAML:
         raise PodError(path, None, "cannot be read without the Python library PyYAML: install PyYAML")
     text = _text(path)
@@ -107,10 +124,9 @@ def read_yaml(path: str, mistakes: Mistakes | None = None) -> Block:
             root = loader.get_single_node()
             if not isinstance(root, yaml.MappingNode):
                 raise PodError(path, 1, "is not a mapping: start the file with 'plugin: openipu.pod.pod'")
-            tree = _Tree(path, loader, Mistakes() if mistakes is None else mistakes)
+            tree = _Tree(path, loader, mistakes)
             tree.check_size(root)
-            tree.check_tag(root)
-            top = tree.block(root)
+            yield tree, root
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         if error.problem == "but found another document":
@@ -126,9 +142,6 @@ def read_yaml(path: str, mistakes: Mistakes | None = None) -> Block:
         raise PodError(path, None, "is not YAML: %s" % error) from None
     except RecursionError:
         raise PodError(path, None, "is nested too deeply: remove levels") from None
-    if mistakes is None:
-        tree.mistakes.check()
-    return top
 
 
 @contextlib.contextmanager

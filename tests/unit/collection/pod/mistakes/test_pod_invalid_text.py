@@ -11,7 +11,7 @@ import yaml
 from ansible_collections.openipu.pod.plugins.module_utils.pod import source
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodError, load
 from ansible_collections.openipu.pod.plugins.module_utils.pod.mistakes import Mistakes
-from ansible_collections.openipu.pod.plugins.module_utils.pod.source import read_yaml
+from ansible_collections.openipu.pod.plugins.module_utils.pod.source import check_syntax_and_size, read_yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -118,6 +118,18 @@ def test_a_file_of_the_maximum_size_is_read(pod, monkeypatch):
     monkeypatch.setattr(source, "_MAX_NODES", 10)
     with pytest.raises(PodError, match="line 1: holds more than 10 values and keys"):
         read_yaml(str(path))
+
+
+def test_syntax_and_size_are_checked_without_converting_values(pod, monkeypatch):
+    monkeypatch.setattr(source._Tree, "value", None)
+    path = pod.write()
+    check_syntax_and_size(str(path))
+    monkeypatch.setattr(source, "_MAX_NODES", 10)
+    with pytest.raises(PodError, match="holds more than 10 values and keys"):
+        check_syntax_and_size(str(path))
+    path.write_text("a: [1\n")
+    with pytest.raises(PodError, match="is not YAML"):
+        check_syntax_and_size(str(path))
 
 
 @pytest.mark.parametrize("parser", [source._PARSER, yaml.SafeLoader])
