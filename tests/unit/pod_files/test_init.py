@@ -123,9 +123,7 @@ def list_inventory(folder: Path, inventory: str) -> subprocess.CompletedProcess[
     """List an inventory with the settings in a folder."""
     environment = {name: value for name, value in os.environ.items() if name != "ANSIBLE_CONFIG"}
     command = [Path(sys.executable).parent / "ansible-inventory", "-i", inventory, "--list"]
-    return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False
-    )
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False)
 
 
 def test_ansible_fails_on_mistakes_in_the_folder(tmp_path):

@@ -17,7 +17,7 @@ import pytest
 
 from openipu.pod_files.rehearsal import command, fault_names, inventory, playbook
 from openipu.pod_files.rehearsal.playbook import RehearsalError
-from openipu.pod_files.rehearsal.rehearse import Options, rehearse
+from openipu.pod_files.rehearsal.rehearse import Options, _LockedWriter, rehearse
 from openipu.pod_files.rehearsal.translation import Translator
 from openipu.process.failures import ProgramError
 from openipu.shared.pod.load import load
@@ -82,6 +82,24 @@ def test_a_twin_that_another_command_created_meanwhile_is_kept(tmp_path: Path) -
     with pytest.raises(RehearsalError, match="it holds the twin of"):
         rehearse(load(str(RACK / "pod.yml")), Options(folder), progress)
     assert Twin(folder).database.read_text() == "records"
+
+
+def test_connections_of_the_search_for_undefined_variables_are_kept(tmp_path: Path, monkeypatch) -> None:
+    twin, pod = Twin(tmp_path / "twin"), load(str(RACK / "pod.yml"))
+    log = twin.pod / "connections.log"
+
+    def undefined(path: Path, _environment: object) -> playbook.Undefined:
+        (path.parent / "connections.log").write_text("socket.connect 10.9.8.7 ansible\n")
+        return playbook.Undefined(["eos_connection"])
+
+    monkeypatch.setattr(playbook, "undefined", undefined)
+    translated = inventory.TranslatedPod(pod, inventory.read_variables(RACK), Translator(pod, 16))
+    writer = _LockedWriter(twin, False, translated, {})
+    writer.write(twin.pod, str(twin.folder))
+    assert log.read_text() == "socket.connect 10.9.8.7 ansible\n"
+    assert writer.translated.variables.secrets["eos_connection"].startswith("group_vars/")
+    variables = json.loads((twin.pod / inventory.VARIABLES).read_text())
+    assert variables["vault_switch_password"] == "rehearsal"
 
 
 PROGRAM = """

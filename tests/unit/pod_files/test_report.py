@@ -249,6 +249,15 @@ def test_the_text_names_secrets(report):
     assert "vault_switch_password (used in group_vars/switches.yml:6)" in text
 
 
+def test_the_text_suggests_the_name_of_a_misspelled_variable(report):
+    variables = inventory.Variables(
+        {Path("group_vars/all.yml"): "ntp_server: x\n"}, (), {"ntp_servr": "a.yml:1", "k": "b:1"}
+    )
+    text = report(result("pdu1"), variables=variables).text()
+    assert "\nUndefined variables, such as secrets (ansible-vault create vault.yml)\n" in text
+    assert "\n  ntp_servr (used in a.yml:1): did you mean 'ntp_server'?\n  k (used in b:1)\n" in text
+
+
 @pytest.mark.parametrize(("output", "begin"), [("text", "Rehearsal"), ("json", "{")])
 def test_the_report_is_printed_when_the_picture_cannot_be_written(report, tmp_path, capsys, output, begin):
     drawing = tmp_path / "missing" / "rehearsal-rack-report.html"

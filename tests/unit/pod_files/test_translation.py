@@ -137,7 +137,7 @@ def test_secrets_may_have_any_name(tmp_path):
     _real, twin, _translator = write(folder, tmp_path / "pod")
     names = playbook.undefined(Path(twin.file), playbook.guarded_environment(tmp_path / "log"))
     before = inventory.read_variables(folder)
-    found = before.with_secrets(names)
+    found = before.with_undefined(names.examined, names.skipped)
     assert found.secrets["my_switch_pw"] == "group_vars/switches.yml:6"
     assert found.secrets["my_key"] == "group_vars/controllers.yml:3"
     assert set(found.secrets) == {"my_switch_pw", "my_key", *before.secrets}
@@ -145,17 +145,69 @@ def test_secrets_may_have_any_name(tmp_path):
     assert extra["my_switch_pw"] == extra["my_key"] == extra["vault_pdu_auth_key"]
 
 
+def test_variables_of_devices_without_credentials_have_placeholders_only(tmp_path):
+    folder = tmp_path / "real"
+    shutil.copytree(RACK, folder)
+    (folder / "group_vars/switches.yml").write_text("eos_config: {ntp_servers: ['{{ my_ntp }}']}\n")
+    write(folder, tmp_path / "pod")
+    found = playbook.undefined(tmp_path / "pod/pod.yml", playbook.guarded_environment(tmp_path / "log"))
+    assert "vault_pdu_auth_key" in found.examined
+    assert found.skipped == ["my_ntp"]
+    # The twin has credentials, so its switches need a value.
+    variables = inventory.read_variables(folder).with_undefined(found.examined, found.skipped)
+    assert "my_ntp" not in variables.secrets
+    pod = load(str(folder / "pod.yml"))
+    assert inventory.extra_variables(pod, variables, Translator(pod, 16), tmp_path)["my_ntp"] == "rehearsal"
+
+
+def test_a_misspelled_variable_has_a_suggestion():
+    files = {Path("group_vars/all.yml"): "# ntp_serve: x\nntp_server: 10.1.3.1\nnested:\n  ntp_serv: 1\n"}
+    variables = inventory.Variables(files, (), {})
+    assert variables.similar("ntp_servr") == "ntp_server"
+    assert variables.similar("ntp_server") is None
+    assert variables.similar("vault_pdu_auth_key") is None
+
+
+def fake_ansible(folder: Path, monkeypatch, script: str) -> Path:
+    """Make a shell script the program ``ansible``, and return an inventory."""
+    program = folder / "ansible"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(folder / "python"))
+    return folder / "pod.yml"
+
+
+def test_a_search_for_undefined_variables_that_does_not_end_is_an_error(tmp_path, monkeypatch):
+    path = fake_ansible(tmp_path, monkeypatch, "sleep 300")
+    monkeypatch.setattr(playbook, "_EXAMINATION_SECONDS", 0.2)
+    with pytest.raises(playbook.RehearsalError, match=r"Ansible ran longer than 0\.2 s\. Check the lookups"):
+        playbook.undefined(path, {})
+
+
+@pytest.mark.parametrize("output", ["nothing", "localhost | SUCCESS => {}", 'localhost | SUCCESS => {\\"msg\\": [1]}'])
+def test_a_search_for_undefined_variables_without_a_result_is_an_error(tmp_path, monkeypatch, output):
+    path = fake_ansible(tmp_path, monkeypatch, f'echo "{output}"')
+    with pytest.raises(
+        playbook.RehearsalError, match=r"Cannot search for undefined variables: the output of .*/ansible"
+    ):
+        playbook.undefined(path, {})
+
+
 def test_an_inventory_that_ansible_rejects_has_no_undefined_variables(tmp_path):
     (tmp_path / "pod.yml").write_text("plugin: openipu.pod.pod\n")
-    assert playbook.undefined(tmp_path / "pod.yml", playbook.guarded_environment(tmp_path / "log")) == []
+    environment = playbook.guarded_environment(tmp_path / "log")
+    assert playbook.undefined(tmp_path / "pod.yml", environment) == playbook.Undefined()
 
 
 def test_the_variables_of_the_preflight_checks_are_examined():
     plays = yaml.safe_load((ROOT / "playbooks/preflight.yml").read_text())
     play = next(each for each in plays if each["name"] == "Check credentials")
     queries = play["tasks"][0]["vars"]["pod_undefined"]
-    names = set(re.findall(r"'(\w+)'", queries))
-    assert names == set(playbook.EXAMINED)
+    found = {}
+    for terms, options in re.findall(r"query\('[\w.]+', (.*?), hosts=\w+(.*?)\)", queries):
+        having = re.search(r"having='(\w+)'", options)
+        found[having and having[1]] = tuple(re.findall(r"'(\w+)'", terms))
+    assert found == playbook.EXAMINED
     assert tuple(play["hosts"].split(":")) == playbook.EXAMINED_GROUPS
 
 

@@ -18,7 +18,7 @@ import yaml
 
 from openipu.pod_files.rehearsal.translation import Translator
 from openipu.shared.pod import model, spec
-from openipu.shared.pod.source import read_yaml
+from openipu.shared.pod.source import read_yaml, similar
 from openipu.twin.devices import logins
 from openipu.twin.devices.eos.ports import MODELS as SWITCHES
 from openipu.twin.devices.pdu.models import MODELS as PDUS
@@ -33,28 +33,34 @@ _VARIABLES = ("group_vars", "host_vars")
 _ENCRYPTED = "$ANSIBLE_VAULT"
 _INLINE = re.compile(r"!vault\s*\|[-+]?\s*\n(?:[ \t]+\S[^\n]*(?:\n|$))+")
 _VAULT_NAME = re.compile(r"\bvault_\w+")
+_TOP_KEY = re.compile(r"^[\"']?(\w+)[\"']?\s*:", re.MULTILINE)
 _PLACEHOLDER = "rehearsal"  # value of all secrets
 _INTERFACES = {"bmc": "bmc_address", "gw": "gw_address", "rnic": "rnic_address"}
 
 
 @dataclass(frozen=True)
 class Variables:
-    """Variables of a user's inventory: their files with text, and the names of secrets with their first place."""
+    """Variables of a user's inventory: their files with text, and undefined ones such as secrets with first place."""
 
     files: Mapping[Path, str]  # relative path -> text
     encrypted: tuple[Path, ...]
     secrets: Mapping[str, str]  # name -> file:line
+    unneeded: tuple[str, ...] = ()  # undefined variables that only the twin needs
 
-    def with_secrets(self, names: Iterable[str]) -> Variables:
-        """Return the variables with further secrets."""
+    def with_undefined(self, names: Iterable[str], unneeded: Iterable[str]) -> Variables:
+        """Return the variables with further undefined ones."""
         found = {name: place for name in names if (place := self._place(name))}
-        return replace(self, secrets=dict(self.secrets) | found)
+        return replace(self, secrets=dict(self.secrets) | found, unneeded=tuple(unneeded))
 
     def _place(self, name: str) -> str | None:
         """Return file and line of the first use of a variable, None if no file uses it."""
         uses = re.compile(rf"\b{re.escape(name)}\b")
         places = (f"{path}:{number}" for path, text in self.files.items() for number in _lines_with(uses, text))
         return next(places, None)
+
+    def similar(self, name: str) -> str | None:
+        """Return the most similar name of a variable that the files set, None if none is similar."""
+        return similar(name, {key for text in self.files.values() for key in _TOP_KEY.findall(text)} - {name})
 
     def may_set(self, name: str) -> bool:
         """Return whether a file sets a variable, or is encrypted and so may set it."""
@@ -115,10 +121,14 @@ class TranslatedPod:
         (folder / "machines.csv").write_text(_machines(self.pod, self.translator))
         path = folder / "pod.yml"
         path.write_text(yaml.safe_dump(_pod(self.pod, self.translator), sort_keys=False, allow_unicode=True))
+        self.write_extra_variables(folder, state)
+        return path
+
+    def write_extra_variables(self, folder: Path, state: str) -> None:
+        """Write the file with the variables that override those of the user. Raises OSError."""
         extra = extra_variables(self.pod, self.variables, self.translator, Path(state)) | {_ORIGIN: origin(self.pod)}
         with (folder / VARIABLES).open("w") as file:
             json.dump(extra, file, indent=1)
-        return path
 
 
 def origin(pod: model.Pod) -> dict[str, str]:
@@ -142,7 +152,7 @@ def extra_variables(pod: model.Pod, variables: Variables, translator: Translator
     """
     hosts = ",".join(translator.host(host) for host in pod.controller_hosts)
     connection = {"api_host": hosts, "api_port": pod.controller_port}
-    found: dict[str, Any] = dict.fromkeys(variables.secrets, _PLACEHOLDER)
+    found: dict[str, Any] = dict.fromkeys((*variables.secrets, *variables.unneeded), _PLACEHOLDER)
     for group in logins.group_vars(str(state)).values():
         found |= group
     return found | {

@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,16 +23,15 @@ _PACKAGE = Path(__file__).parent
 PLAYBOOK = "openipu.pod.site"
 RESULTS = "OPENIPU_REHEARSAL_RESULTS"
 GUARD = "OPENIPU_REHEARSAL_GUARD"
-# Variables and groups of the phase "Check credentials" in preflight.yml.
-EXAMINED = (
-    "vipu_connection",
-    "vipu_partition_connection",
-    "eos_connection",
-    "eos_config",
-    "pdu_connection",
-    "pdu_config",
-)
+# Variables and groups of the phase "Check credentials" in preflight.yml. Keys are the option 'having' of the lookup.
+EXAMINED = {
+    None: ("vipu_connection", "vipu_partition_connection"),
+    "eos_connection": ("eos_connection", "eos_config"),
+    "pdu_connection": ("pdu_connection", "pdu_config"),
+}
 EXAMINED_GROUPS = ("switches", "pdus", "controllers")
+_EXAMINATION_SECONDS = 600  # maximum duration of the search for undefined variables
+_SHOWN_OUTPUT = 500  # maximum length of unexpected output in a message
 _CABLE_KEYS = ("device", "connector", "port")  # of a finding of openipu.pod.eos_pod_info
 _CONFIG = f"""\
 [defaults]
@@ -160,10 +159,19 @@ def run(
         return Run(check, time.monotonic() - begun, process.returncode == 0, log, phases)
 
 
-def undefined(inventory: Path, environment: Mapping[str, str]) -> list[str]:
-    """Return the undefined variables in the settings that the preflight checks of the playbook examine.
+@dataclass(frozen=True)
+class Undefined:
+    """Names of undefined variables."""
 
-    The result is empty if Ansible cannot run. Then the playbook fails too, with the message.
+    examined: Sequence[str] = ()  # in the settings that the preflight checks examine
+    skipped: Sequence[str] = ()  # in those of devices without credentials, which have the credentials of the twin
+
+
+def undefined(inventory: Path, environment: Mapping[str, str]) -> Undefined:
+    """Return the undefined variables in the settings of controller, switches and PDUs.
+
+    The result is empty if Ansible fails. Then the playbook fails too, with the message. Raises RehearsalError if
+    Ansible does not end, or prints something else.
     """
     config = inventory.parent / "ansible.cfg"
     config.write_text(_CONFIG)
@@ -173,25 +181,53 @@ def undefined(inventory: Path, environment: Mapping[str, str]) -> list[str]:
         "ANSIBLE_NOCOLOR": "true",
         "ANSIBLE_STDOUT_CALLBACK": "ansible.builtin.minimal",
     }
-    terms = ", ".join(map(repr, EXAMINED))
-    hosts = " + ".join(f"groups['{group}']" for group in EXAMINED_GROUPS)
-    expression = f"query('openipu.pod.undefined_variables', {terms}, hosts={hosts})"
     program = Path(sys.executable).parent / "ansible"
     command = [str(program), "localhost", "-i", str(inventory), "-m", "ansible.builtin.debug"]
-    done = subprocess.run(  # noqa: S603  ansible of this environment
-        [*command, "-a", json.dumps({"msg": f"{{{{ {expression} }}}}"})],
+    message = {"examined": f"{{{{ {_queries(skip=True)} }}}}", "every": f"{{{{ {_queries(skip=False)} }}}}"}
+    with subprocess.Popen(  # noqa: S603  ansible of this environment
+        [*command, "-a", json.dumps({"msg": message})],
         cwd=inventory.parent,
         env={**environment, **settings},
         stdin=subprocess.DEVNULL,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        check=False,
-    )
+    ) as process:
+        try:
+            output, errors = process.communicate(timeout=_EXAMINATION_SECONDS)
+        except BaseException as error:
+            _stop(process.pid)
+            if isinstance(error, subprocess.TimeoutExpired):
+                raise RehearsalError(
+                    f"Cannot search for undefined variables: Ansible ran longer than {_EXAMINATION_SECONDS} s. "
+                    "Check the lookups in group_vars and host_vars."
+                ) from None
+            raise
+    if process.returncode:
+        return Undefined()
     try:
-        found = json.loads(done.stdout.partition("=> ")[2])["msg"]
-    except (ValueError, KeyError):
-        return []
-    return [each["name"] for each in found if each["name"].isidentifier()]
+        found = json.loads(output.partition("=> ")[2])["msg"]
+        examined, every = ([each["name"] for each in found[key]] for key in ("examined", "every"))
+    except (ValueError, LookupError, TypeError):
+        printed = " ".join((output + errors).split())[-_SHOWN_OUTPUT:]
+        raise RehearsalError(
+            f"Cannot search for undefined variables: the output of {program} has no result: {printed!r}. "
+            "Check the installation of ansible-core."
+        ) from None
+    return Undefined(
+        [name for name in examined if name.isidentifier()],
+        [name for name in every if name.isidentifier() and name not in examined],
+    )
+
+
+def _queries(skip: bool) -> str:
+    """Return the expression for the undefined variables. ``skip`` omits those of devices without credentials."""
+    hosts = " + ".join(f"groups['{group}']" for group in EXAMINED_GROUPS)
+    return " + ".join(
+        f"query('openipu.pod.undefined_variables', {', '.join(map(repr, terms))}, hosts={hosts}"
+        + (f", having='{having}')" if having and skip else ")")
+        for having, terms in EXAMINED.items()
+    )
 
 
 def _stop(pid: int) -> None:

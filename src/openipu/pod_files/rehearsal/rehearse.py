@@ -104,7 +104,7 @@ class _LockedWriter:
     begun: bool = False  # whether the folder is that of this rehearsal, which may remove it
 
     def write(self, folder: Path, state: str) -> Path:
-        """Write the files, with placeholders of all secrets.
+        """Write the files, with placeholders of secrets and of other undefined variables.
 
         Raises OSError, and RehearsalError if another command has changed the folder.
         """
@@ -113,10 +113,10 @@ class _LockedWriter:
             raise RehearsalError(f"Cannot use the folder {self.twin.folder}: another command uses it. Try again later.")
         self.begun = True
         path = self.translated.write(folder, state)
-        if names := playbook.undefined(path, self.environment):
-            variables = self.translated.variables.with_secrets(names)
-            self.translated = dataclasses.replace(self.translated, variables=variables)
-            path = self.translated.write(folder, state)
+        found = playbook.undefined(path, self.environment)
+        variables = self.translated.variables.with_undefined(found.examined, found.skipped)
+        self.translated = dataclasses.replace(self.translated, variables=variables)
+        self.translated.write_extra_variables(folder, state)
         return path
 
 

@@ -215,8 +215,10 @@ class Report:
             yield "\nFaults of the twin during the rehearsal"
             yield from (f"  {self._named(each)}" for each in self.defects)
         if secrets := self.variables.secrets:
-            yield "\nSecrets to set for the real run (ansible-vault create vault.yml)"
-            yield from (f"  {name} (used in {place})" for name, place in secrets.items())
+            yield "\nUndefined variables, such as secrets (ansible-vault create vault.yml)"
+            for name, place in secrets.items():
+                near = self.variables.similar(name)
+                yield f"  {name} (used in {place})" + (f": did you mean '{near}'?" if near else "")
         if parts := self.not_rehearsed():
             yield "\nNot rehearsed"
             yield from (f"  {part}" for part in parts)
