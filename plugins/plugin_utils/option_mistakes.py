@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.openipu.pod.plugins.module_utils.pod.source import similar
+from ansible_collections.openipu.pod.plugins.module_utils.pod.mistakes import similar
 
 Spec = t.Mapping[str, t.Mapping[str, t.Any]]
 

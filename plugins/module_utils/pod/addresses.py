@@ -9,8 +9,8 @@ import ipaddress
 import typing as t
 
 from . import model, spec
-from .mistakes import LeftOut, Mistakes, PodError
-from .source import Block, similar
+from .mistakes import LeftOut, Mistakes, PodError, similar
+from .source import Block
 
 try:
     import netaddr

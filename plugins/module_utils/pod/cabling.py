@@ -26,8 +26,8 @@ from __future__ import annotations
 from . import model, spec
 from .addresses import UniqueValues
 from .devices import Devices
-from .mistakes import LeftOut, Mistakes, PodError
-from .source import Block, unknown
+from .mistakes import LeftOut, Mistakes, PodError, unknown
+from .source import Block
 
 _PORTS = {
     "DCS-7060CX-32S-F": frozenset(

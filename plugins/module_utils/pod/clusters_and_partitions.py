@@ -15,8 +15,8 @@ import typing as t
 from ..vipu.object_rules import IPUS_PER_MACHINE, is_power_of_two
 from . import model, spec
 from .addresses import UniqueValues
-from .mistakes import ConsequenceError, LeftOut, Mistakes, PodError
-from .source import Block, Items, unknown
+from .mistakes import ConsequenceError, LeftOut, Mistakes, PodError, unknown
+from .source import Block, Items
 
 Object = t.TypeVar("Object")
 

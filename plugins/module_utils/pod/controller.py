@@ -10,8 +10,8 @@ import re
 import typing as t
 
 from . import model, spec
-from .mistakes import LeftOut, Mistakes
-from .source import Block, Items, unknown
+from .mistakes import LeftOut, Mistakes, unknown
+from .source import Block, Items
 
 _WITH_PORT = re.compile(r"[^:]*:\d*")
 

@@ -10,8 +10,8 @@ import itertools
 from . import model, spec
 from .addresses import Plan, UniqueValues
 from .inventory_names import InventoryNames
-from .mistakes import LeftOut, Mistakes, PodError
-from .source import Block, read_csv, unknown
+from .mistakes import LeftOut, Mistakes, PodError, unknown
+from .source import Block, read_csv
 
 
 class Devices:

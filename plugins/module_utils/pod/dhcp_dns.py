@@ -12,8 +12,8 @@ import ipaddress
 import re
 import typing as t
 
+from .mistakes import unknown
 from .openstack_networks import dns_name
-from .source import unknown
 
 Config = dict[str, t.Any]
 Row = t.Mapping[str, t.Any]

@@ -33,7 +33,7 @@ from .allowed_traffic import (
     rule,
     shell,
 )
-from .source import unknown
+from .mistakes import unknown
 
 NETWORKS = (model.BMC, model.GW, model.MANAGEMENT, model.DATA, model.STORAGE)
 DHCP, NTP = 67, 123

@@ -11,8 +11,8 @@ from . import model, spec
 from .addresses import UniqueValues
 from .forms import NODE_LABEL, NODE_NAME
 from .mapping_schema import MappingSchema
-from .mistakes import LeftOut, Mistakes
-from .source import Block, unknown
+from .mistakes import LeftOut, Mistakes, unknown
+from .source import Block
 
 
 def read(

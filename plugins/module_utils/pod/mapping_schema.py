@@ -15,8 +15,8 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.common.validation import check_type_bool, check_type_int
 
 from .forms import TEXT, Form
-from .mistakes import Mistakes
-from .source import Block, Items, unknown
+from .mistakes import Mistakes, unknown
+from .source import Block, Items
 
 Option = dict[str, t.Any]
 Spec = t.Mapping[str, t.Mapping[str, t.Any]]

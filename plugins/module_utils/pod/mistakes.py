@@ -6,9 +6,13 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import typing as t
 
+from ..natural_order import natural
+
 _MAX_SHOWN = 50  # maximum number of mistakes in one message
+_MAX_NAMED = 20  # maximum number of names in a message
 _MAX_COMPARED = 100_000  # number of known names, in all messages of one run, after which names are not compared
 
 
@@ -119,3 +123,30 @@ class LeftOut:
     def explains(self, name: str, *kinds: str) -> bool:
         """Return whether a name may be that of a rack or device of these kinds that is left out."""
         return name in self.names or not self.unnamed.isdisjoint(kinds)
+
+
+def similar(name: str, known: t.Iterable[str]) -> str | None:
+    """Return the most similar known name, in upper or lower case, or None when none is similar."""
+    plain = {_plain(each): each for each in known}
+    near = difflib.get_close_matches(_plain(name), plain, n=1)
+    return plain[near[0]] if near else None
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "_")
+
+
+def unknown(kind: str, name: str, known: t.Collection[str], mistakes: Mistakes | None = None) -> str:
+    """Return the message for an unknown name, with the most similar known name.
+
+    ``mistakes`` limits the comparisons of names in all messages together. After that, messages have no similar name.
+    """
+    if mistakes is not None and not mistakes.may_compare(len(known)):
+        return "unknown %s '%s': use one of the %d known names" % (kind, name, len(known))
+    names = sorted(known, key=natural)
+    near = similar(name, names)
+    if near:
+        return "unknown %s '%s': did you mean '%s'?" % (kind, name, near)
+    more = " and %d more" % (len(names) - _MAX_NAMED) if len(names) > _MAX_NAMED else ""
+    listed = "known are %s%s" % (", ".join(names[:_MAX_NAMED]), more) if names else "there are none"
+    return "unknown %s '%s': %s" % (kind, name, listed)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import difflib
 import io
 import itertools
 import typing as t
@@ -22,9 +21,8 @@ try:
 except ImportError:
     HAS_YAML = False
 
-from ..natural_order import natural
 from .forms import number_error
-from .mistakes import Mistakes, PodError
+from .mistakes import Mistakes, PodError, similar, unknown
 
 # What to do about the most frequent problems that PyYAML and libyaml report.
 _YAML_HINTS = {
@@ -39,7 +37,6 @@ _YAML_HINTS = {
 }
 # Maximum number of values and keys. 64 racks with a list of all cables and a partition for each IPU have 195 000.
 _MAX_NODES = 500_000
-_MAX_NAMED = 20  # maximum number of names in a message
 _INVALID = object()  # in the place of a value that YAML cannot convert, a recorded mistake
 _INT = "tag:yaml.org,2002:int"
 _OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs"}
@@ -378,30 +375,3 @@ def _text(path: str) -> str:
 def relative_to(path: str, name: str) -> str:
     """Return the path of a file named in another file, relative to the folder of that file."""
     return str(Path(path).parent / name)
-
-
-def similar(name: str, known: t.Iterable[str]) -> str | None:
-    """Return the most similar known name, in upper or lower case, or None when none is similar."""
-    plain = {_plain(each): each for each in known}
-    near = difflib.get_close_matches(_plain(name), plain, n=1)
-    return plain[near[0]] if near else None
-
-
-def _plain(name: str) -> str:
-    return name.lower().replace("-", "_")
-
-
-def unknown(kind: str, name: str, known: t.Collection[str], mistakes: Mistakes | None = None) -> str:
-    """Return the message for an unknown name, with the most similar known name.
-
-    ``mistakes`` limits the comparisons of names in all messages together. After that, messages have no similar name.
-    """
-    if mistakes is not None and not mistakes.may_compare(len(known)):
-        return "unknown %s '%s': use one of the %d known names" % (kind, name, len(known))
-    names = sorted(known, key=natural)
-    near = similar(name, names)
-    if near:
-        return "unknown %s '%s': did you mean '%s'?" % (kind, name, near)
-    more = " and %d more" % (len(names) - _MAX_NAMED) if len(names) > _MAX_NAMED else ""
-    listed = "known are %s%s" % (", ".join(names[:_MAX_NAMED]), more) if names else "there are none"
-    return "unknown %s '%s': %s" % (kind, name, listed)

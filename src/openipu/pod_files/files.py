@@ -11,7 +11,8 @@ from pathlib import Path
 from openipu.shared.pod import model
 from openipu.shared.pod.cabling import bonded
 from openipu.shared.pod.load import PodError, load
-from openipu.shared.pod.source import Block, read_yaml, similar
+from openipu.shared.pod.mistakes import similar
+from openipu.shared.pod.source import Block, read_yaml
 from openipu.twin.devices.eos.ports import MODELS as SWITCH_MODELS
 from openipu.twin.devices.pdu.models import MODELS as PDU_MODELS
 

@@ -18,7 +18,8 @@ import yaml
 
 from openipu.pod_files.rehearsal.translation import Translator
 from openipu.shared.pod import model, spec
-from openipu.shared.pod.source import read_yaml, similar
+from openipu.shared.pod.mistakes import similar
+from openipu.shared.pod.source import read_yaml
 from openipu.twin.devices import logins
 from openipu.twin.devices.eos.ports import MODELS as SWITCHES
 from openipu.twin.devices.pdu.models import MODELS as PDUS

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pytest
-from ansible_collections.openipu.pod.plugins.module_utils.pod import source
+from ansible_collections.openipu.pod.plugins.module_utils.pod import mistakes
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodError, load
-from ansible_collections.openipu.pod.plugins.module_utils.pod.mistakes import Mistakes
+from ansible_collections.openipu.pod.plugins.module_utils.pod.mistakes import Mistakes, unknown
 
 RACKS = {number: range(1, 17) for number in range(1, 17)}
 MACHINES = 256
@@ -41,7 +41,7 @@ def test_comparisons_do_not_grow_with_the_unknown_names(pod, monkeypatch, conten
         nonlocal compared
         compared += len(known)
 
-    monkeypatch.setattr(source, "similar", count)
+    monkeypatch.setattr(mistakes, "similar", count)
     counts = []
     for number in (500, 1000):
         compared = 0
@@ -53,12 +53,12 @@ def test_comparisons_do_not_grow_with_the_unknown_names(pod, monkeypatch, conten
 
 
 def test_an_unknown_name_without_a_suggestion_has_a_remedy():
-    mistakes = Mistakes()
+    found = Mistakes()
     known = [f"m{number}" for number in range(LIMIT)]
-    assert mistakes.may_compare(len(known))
-    assert source.unknown("machine", "n1", known, mistakes) == "unknown machine 'n1': use one of the 100000 known names"
+    assert found.may_compare(len(known))
+    assert unknown("machine", "n1", known, found) == "unknown machine 'n1': use one of the 100000 known names"
     # Fixed sets of names, such as keys, are not limited.
-    assert source.unknown("key", "nam", ["name"]) == "unknown key 'nam': did you mean 'name'?"
+    assert unknown("key", "nam", ["name"]) == "unknown key 'nam': did you mean 'name'?"
 
 
 def test_all_unknown_names_of_an_ordinary_file_have_a_suggestion(pod):
@@ -78,7 +78,7 @@ def test_all_unknown_names_of_an_ordinary_file_have_a_suggestion(pod):
     ],
 )
 def test_known_names_are_in_natural_order(known, listed):
-    assert source.unknown("port", "zzz", known) == f"unknown port 'zzz': known are {listed}"
+    assert unknown("port", "zzz", known) == f"unknown port 'zzz': known are {listed}"
 
 
 def test_the_lowest_ports_of_a_switch_are_listed(pod):
