@@ -354,7 +354,7 @@ def test_kayobe_files_keep_other_settings(tmp_path: Path) -> None:
         ),
         (
             {"kolla_config_variables": {"neutron_dns_domain": "b.example.", "enable_letsencrypt": False}},
-            "Cannot set neutron_dns_domain, enable_letsencrypt in kolla_config_variables",
+            "Cannot set enable_letsencrypt, neutron_dns_domain in kolla_config_variables",
         ),
         ({"kolla_config_log_servers": ["10.1.3.101"]}, "fluentd sends every line to the first matching output"),
     ],
