@@ -7,5 +7,5 @@ INVENTORY = """\
 [inventory]
 enable_plugins = openipu.pod.pod, auto, host_list, script, yaml
 any_unparsed_is_failed = true
-ignore_patterns = \\.csv$, \\.html$, \\.schema\\.json$
+ignore_patterns = \\.csv, \\.html$, \\.schema\\.json$, ^vault\\.yml$
 """

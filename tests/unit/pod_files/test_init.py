@@ -140,7 +140,16 @@ def test_ansible_fails_on_mistakes_in_the_folder(tmp_path):
 
 def test_the_folder_may_be_the_inventory(tmp_path):
     program("init", tmp_path, "--machines", 1, "--servers", 1)
-    for name in ("notes.txt", "README.rst", "site.retry", "rack-report.html", "pod.yml.orig"):
+    names = (
+        "notes.txt",
+        "README.rst",
+        "site.retry",
+        "rack-report.html",
+        "pod.yml.orig",
+        "vault.yml",
+        "machines.csv.old",
+    )
+    for name in names:
         (tmp_path / name).write_text("no inventory\n")
     file, folder = list_inventory(tmp_path, "pod.yml"), list_inventory(tmp_path, ".")
     assert (folder.returncode, folder.stderr) == (0, "")

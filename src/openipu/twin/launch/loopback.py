@@ -26,6 +26,6 @@ def read_pod(inventory: Path) -> model.Pod:
         if not loopback:
             raise TwinError(
                 f"Cannot start a twin of {inventory}: the address {host} is not on loopback (127.x.y.z), so this is "
-                f"a real POD. Use inventory/twin, or write an inventory: {hints.program('twin')} generate FOLDER"
+                f"a real POD. Rehearse it instead: {hints.program('openipu-pod')} rehearse {inventory.parent}"
             )
     return pod

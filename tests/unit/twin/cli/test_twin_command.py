@@ -45,7 +45,7 @@ def test_every_command_has_help(command):
 def test_a_real_pod_is_rejected(tmp_path):
     output = failed("up", "--inventory", ROOT / "inventory/pod64/pod.yml", "--state-dir", tmp_path / "state")
     assert output.startswith("Error OPU800: Cannot start a twin")
-    assert "the address 10.1.3.101 is not on loopback (127.x.y.z), so this is a real POD. Use" in output
+    assert "the address 10.1.3.101 is not on loopback (127.x.y.z), so this is a real POD. Rehearse it" in output
     assert not (tmp_path / "state").exists()
 
 
