@@ -154,7 +154,7 @@ def test_an_impossible_read_is_an_error_and_a_repeated_doubt_remains() -> None:
         read({"GET /networks": EMPTY, "GET /subnets": SUBNETS, "GET /ports": {"ports": []}})
     # An interrupted removal leaves security groups, and a tenant may have a port on a network that it does not see.
     for others, doubt in (
-        ({"GET /security-groups": {"security_groups": [group("g")]}}, "no network exists, but security group 'g'"),
+        ({"GET /security-groups": {"security_groups": [group("g")]}}, "no network exists, but security group 'g' does"),
         ({"GET /ports": PORTS}, "port 'm1' refers to the missing network 'id-of-data'"),
     ):
         state, _cloud = read({"GET /networks": EMPTY, "GET /ports": {"ports": []}, **others})
