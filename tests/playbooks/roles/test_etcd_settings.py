@@ -65,7 +65,9 @@ class Hosts:
             {"ansible.builtin.include_role": {"name": str(ROLE), "tasks_from": file, "public": True}} for file in files
         ]
         play = {"hosts": "all", "connection": "local", "gather_facts": False, "tasks": include}
-        hosts = {name: {"etcd_address": address, **self.settings.get(name, {})} for name, address in self.addresses.items()}
+        hosts = {
+            name: {"etcd_address": address} | self.settings.get(name, {}) for name, address in self.addresses.items()
+        }
         inventory, file = self.folder / "hosts.json", self.folder / "play.json"
         inventory.write_text(json.dumps({"all": {"hosts": hosts}}))
         file.write_text(json.dumps([play]))
