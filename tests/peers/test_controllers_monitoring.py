@@ -3,24 +3,19 @@
 
 from __future__ import annotations
 
-import functools
-import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from openipu.shared.vipu.contract import admin
 from tests.ha.controllers import Controllers, put_rack
 from tests.ha.etcd_nodes import EtcdCluster
-from tests.peers.exporters import HOST, responds, running
-from tests.peers.monitoring_files import write_files
+from tests.peers.exporters import HOST
 from tests.peers.programs import needs
-from tests.peers.test_prometheus import Query, query_prometheus
-from tests.ports import free_port
+from tests.peers.prometheus_of_hosts import prometheus_of_hosts
+from tests.peers.test_prometheus import Query
 from tests.waiting import until
 
 pytestmark = needs("prometheus", "etcd", packages="prometheus etcd-server")
@@ -55,32 +50,12 @@ def controllers(folder: Path) -> Iterator[Controllers]:
 
 @pytest.fixture(scope="module")
 def prometheus(controllers: Controllers, folder: Path) -> Iterator[Query]:
-    """Run Prometheus with the targets that the role derives from the inventory. Alerts fire without waiting times."""
+    """Run Prometheus with the targets that the role derives from the inventory."""
     server = {"pod_kind": "server", "pod_rack": "rack1", "pod_addresses": {"p2": HOST}}
     store = {"vipu_server_store": controllers.store, "vipu_server_advertise": HOST}
     hosts = {each.name: {"vipu_server_metrics_port": each.metrics_port, **server, **store} for each in controllers.all}
-    inventory = folder / "inventory.yml"
-    inventory.write_text(yaml.safe_dump({"controllers": {"hosts": hosts}}))
-    port = free_port()
-    files = write_files(
-        folder,
-        inventory,
-        "c0",
-        vipu_api_host=HOST,
-        monitoring_scrape_interval="1s",
-        monitoring_prometheus_port=port,
-        monitoring_parts=["prometheus"],
-        monitoring_thresholds={"follower_seconds": 10},
-    )
-    targets = json.loads((files / "targets.json").read_text())["vipu-controller"]
-    groups = [{"targets": [target["address"]], "labels": target["labels"]} for target in targets]
-    (files / "targets/vipu-controller.json").write_text(json.dumps(groups))
-    rules = files / "rules/alerts.yml"
-    rules.write_text(re.sub(r"for: \w+", "for: 0s", rules.read_text()))
-    command = ["prometheus", f"--config.file={files}/prometheus.yml", f"--storage.tsdb.path={folder}/data"]
-    command.append(f"--web.listen-address={HOST}:{port}")
-    query = functools.partial(query_prometheus, port)
-    with running(command, folder / "prometheus.log", responds(f"http://{HOST}:{port}/-/ready")):
+    limit = {"follower_seconds": 10}
+    with prometheus_of_hosts(folder, hosts, "c0", "vipu-controller", monitoring_thresholds=limit) as query:
         until(lambda: len(query('up{job="vipu-controller"} == 1')) == 3, SECONDS, "three targets")
         yield query
 

@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import functools
-import json
-import re
 import subprocess
 import urllib.error
 import urllib.request
@@ -16,11 +14,10 @@ import yaml
 
 from tests import ROOT
 from tests.ha.etcd_role import NODES, Applied, can_write, running_nodes
-from tests.peers.exporters import HOST, fetch, metrics, responds, running
-from tests.peers.monitoring_files import write_files
+from tests.peers.exporters import fetch, metrics, responds
 from tests.peers.programs import needs
-from tests.peers.test_prometheus import Query, query_prometheus
-from tests.ports import free_port
+from tests.peers.prometheus_of_hosts import prometheus_of_hosts
+from tests.peers.test_prometheus import Query
 from tests.waiting import until
 
 pytestmark = needs("prometheus", "etcd", "openssl", packages="prometheus etcd-server openssl")
@@ -36,32 +33,14 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
 
 @pytest.fixture(scope="module")
 def prometheus(nodes: Nodes, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Query]:
-    """Run Prometheus with the targets that the role derives from the inventory. Alerts fire without waiting times."""
+    """Run Prometheus with the targets that the role derives from the inventory."""
     folder = tmp_path_factory.mktemp("prometheus")
     settings = {"etcd_hosts": list(NODES), "etcd_metrics_port": nodes[0].metrics_port, "pod_rack": "rack1"}
     hosts = {
         name: {"pod_addresses": {"p2": address}, "pod_kind": "server", **settings} for name, address in NODES.items()
     }
-    inventory, port = folder / "inventory.yml", free_port()
-    inventory.write_text(yaml.safe_dump({"controllers": {"hosts": hosts}}))
-    files = write_files(
-        folder,
-        inventory,
-        "n1",
-        vipu_api_host=HOST,
-        monitoring_scrape_interval="1s",
-        monitoring_prometheus_port=port,
-        monitoring_parts=["prometheus"],
-    )
-    targets = json.loads((files / "targets.json").read_text())["etcd"]
-    groups = [{"targets": [target["address"]], "labels": target["labels"]} for target in targets]
-    (files / "targets/etcd.json").write_text(json.dumps(groups))
-    rules = files / "rules/alerts.yml"
-    rules.write_text(re.sub(r"for: \w+", "for: 0s", rules.read_text()))
-    command = ["prometheus", f"--config.file={files}/prometheus.yml", f"--storage.tsdb.path={folder}/data"]
-    command.append(f"--web.listen-address={HOST}:{port}")
-    with running(command, folder / "prometheus.log", responds(f"http://{HOST}:{port}/-/ready")):
-        yield functools.partial(query_prometheus, port)
+    with prometheus_of_hosts(folder, hosts, "n1", "etcd") as query:
+        yield query
 
 
 def wait_alerts(query: Query, expected: dict[str, list[str]]) -> None:
