@@ -277,7 +277,7 @@ ansible-lint: venv ## lint of playbooks and roles, production profile
 	@tools/unless_passed.sh ansible-lint --offline --profile production
 
 sanity: venv ## ansible-test sanity on the built collection, without ignore entries
-	@tools/unless_passed.sh python tools/sanity.py
+	@tools/unless_passed.sh python -m tools.sanity
 
 docs: venv ## build the documentation site in docs/build/html, and check it
 	@tools/unless_passed.sh python -m tools.documentation

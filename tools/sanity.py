@@ -18,7 +18,8 @@ import sys
 import tarfile
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+
+from tools import archives
 
 ROOT = Path(__file__).resolve().parent.parent
 HOME = ROOT / ".cache" / "sanity"
@@ -59,9 +60,7 @@ def prepare() -> None:
     shutil.rmtree(build, ignore_errors=True)
     run("ansible-galaxy", "collection", "build", "--force", "--output-path", build, ROOT)
     with tarfile.open(next(build.glob("*.tar.gz"))) as archive:
-        # A trusted archive; the Python of Debian 12 has no extraction filters.
-        options: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
-        archive.extractall(TREE, **options)  # noqa: S202
+        archives.unpack(archive, TREE)
     for entry in (
         "init --quiet",
         "add --all",

@@ -12,6 +12,7 @@ import pytest
 
 from tests import ROOT
 from tests.earlier_releases import content
+from tools import archives
 
 
 def export(folder: Path) -> Path:
@@ -23,7 +24,7 @@ def export(folder: Path) -> Path:
         pytest.skip("this clone has no history: git fetch --unshallow")
     commit = _git("log", "-1", "--format=%H", "--", str(content.RECORDS)).decode().strip()
     with tarfile.open(fileobj=io.BytesIO(_git("archive", commit, "src", "plugins/module_utils"))) as archive:
-        archive.extractall(folder, filter="data")
+        archives.unpack(archive, folder)
     return folder / "src"
 
 

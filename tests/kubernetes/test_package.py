@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 from openipu.process.background import ProcessError
 from tests.waiting import until
+from tools import archives
 from tools.kubernetes import helm, package
 from tools.kubernetes.__main__ import main
 
@@ -36,7 +37,7 @@ def images(tmp_path: Path) -> Path:
 
 def extract(archive: Path, folder: Path) -> Path:
     with tarfile.open(archive) as found:
-        found.extractall(folder, filter="data")
+        archives.unpack(found, folder)
     return folder / TOP
 
 

@@ -20,6 +20,7 @@ from typing import IO, Any, cast
 import yaml
 
 from openipu.process.background import ProcessError
+from tools import archives
 
 from . import crd_reference, helm
 from .site import CHECKOUT
@@ -90,7 +91,7 @@ def write_chart(target: Path) -> None:
             raise ProcessError(f"Cannot package the chart: {done.stderr.strip()}")
         [packaged] = folder.glob("*.tgz")
         with tarfile.open(packaged) as archive:
-            archive.extractall(folder, filter="data")
+            archives.unpack(archive, folder)
         packaged.unlink()
         _write_archive(
             target, {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}

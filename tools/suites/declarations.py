@@ -227,6 +227,7 @@ SUITES = (
             *PAGES,
             "docs/how-to/high-availability.md",
             "docs/tutorials/high-availability.md",
+            "tools/archives.py",
         ),
         600,
         root=True,  # disks of nodes are full and slow

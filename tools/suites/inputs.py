@@ -56,6 +56,7 @@ JOBS = (
     "tests/workflow_jobs.py",
     "tools/ee/*",
     "tools/hosts/*",
+    "tools/archives.py",
     "tools/kubernetes/*",
     "tools/locks.py",
 )

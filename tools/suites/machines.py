@@ -39,6 +39,7 @@ MACHINES = (
             "tests/unit/kubernetes/*",
             "tools/ee/*",
             "tools/hosts/*",
+            "tools/archives.py",
             "tools/kubernetes/*",
             "tools/locks.py",
         ),
@@ -69,6 +70,7 @@ MACHINES = (
             "roles/*",  # the tutorial runs site.yml
             "tests/pods/*",
             "tools/hosts/*",
+            "tools/archives.py",
             "tools/kubernetes/*",
             "tools/locks.py",
         ),
