@@ -25,6 +25,7 @@ MACHINES = (
             "tests/ha/etcd_nodes.py",
             "tests/ha/peer_network.py",
             "tests/ha/relay_process.py",
+            "tests/ha/target_network.py",
             "tests/integration/faults/__init__.py",
             "tests/integration/faults/relay.py",
             "tests/integration/vipu_servers.py",
