@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The page for troubleshooting has an entry for every class of errors, and quotes only messages of the code."""
+"""The page for troubleshooting has an entry for every class of errors. All pages quote only messages of the code."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ import re
 import pytest
 
 from openipu.shared.errors import ERRORS
+from tools.documentation.pages import site_pages
+from tools.messages import messages
+from tools.reference.messages import AREAS, files
 
-from .messages import ROOT, is_known, templates
+from .messages import FOLDERS, ROOT, is_known, templates
 
 PAGE = (ROOT / "docs/how-to/troubleshooting.md").read_text()
 
@@ -20,6 +23,28 @@ def quoted() -> list[str]:
         text for line in re.findall(r"^### (.*)$", PAGE, re.MULTILINE) for text in re.findall(r"`([^`]+)`", line)
     ]
     return headings + re.findall(r"^\| `([^`]+)` \|", PAGE, re.MULTILINE)
+
+
+# Headers of the first column of tables with messages.
+TABLE = re.compile(
+    r"^\| (?:Symptom|Message|Cause in the message|Reason in the message) \|.*\n\|[- |]+\n((?:\|.*\n)+)", re.MULTILINE
+)
+# Messages of Ansible and of AWX.
+FOREIGN = {
+    "Credential types that are in use",
+    "Failed to parse inventory with 'yaml' plugin",
+    "Field … unavailable",
+    "Playbook not found for project",
+    "Project update failed",
+    "could not be verified by inventory plugin 'openipu.pod.pod'",
+    "variables_needed_to_start",
+}
+
+
+def in_tables(page: str) -> list[str]:
+    """Return the messages in the first columns of the tables of a page."""
+    rows = [row for table in TABLE.findall(page) for row in table.splitlines()]
+    return [text for row in rows for text in re.findall(r"`([^`]+)`", row.split(" | ")[0])]
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +70,27 @@ def test_every_heading_has_a_message() -> None:
     headings = re.findall(r"^### (.*)$", PAGE, re.MULTILINE)
     assert headings
     assert [text for text in headings if "`" not in text] == []
+
+
+def test_tables_of_all_pages_quote_messages_of_the_code(known: set[str]) -> None:
+    pages = {name: (ROOT / name).read_text() for name in site_pages() if "/messages/" not in name}
+    found = {name: texts for name, page in pages.items() if (texts := in_tables(page))}
+    assert len(found) > 10
+    unknown = [(name, text) for name, texts in found.items() for text in texts if not is_known(text, known | FOREIGN)]
+    assert unknown == []
+
+
+def test_the_pages_of_messages_cover_all_folders() -> None:
+    """The twin prints messages of EOS, which the pages leave out."""
+    covered = {file for area in AREAS for places in area.sections.values() for file in files(places)}
+    code = {file for folder in FOLDERS if folder != "tools/ee" for file in files((folder,))}
+    left_out = [file for file in code - covered if "devices" not in file.parts and messages(file)]
+    assert left_out == []
+
+
+def test_a_page_of_messages_has_message_and_remedy() -> None:
+    page = (ROOT / "docs/reference/messages/devices.md").read_text()
+    assert "| `Cannot log in to the BMC at … …: access denied` | Check username and password. |" in page
 
 
 def test_an_unknown_message_is_found(known: set[str]) -> None:

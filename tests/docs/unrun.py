@@ -41,7 +41,6 @@ REASONS = {
     "docs/how-to/power.md": _REAL_RACK,
     "docs/how-to/real-rack.md": _REAL_RACK,
     "docs/how-to/several-pods.md": _REAL_RACK,
-    "docs/how-to/troubleshooting.md": _REAL_RACK,
     "docs/how-to/upgrade.md": "needs a published release",
     "docs/reference/command-lines.md": "each example has its own objects",
     "docs/reference/controller.md": _SERVER,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from . import alerts, awx_workflows, chart_objects, commands, grpc_api, pod_keys, rest_api
+from . import alerts, awx_workflows, chart_objects, commands, grpc_api, messages, pod_keys, rest_api
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "docs" / "reference"
@@ -15,7 +15,7 @@ PAGES = ROOT / "docs" / "reference"
 
 def pages() -> dict[str, str]:
     """Return the text of each generated page, by its path in docs/reference."""
-    sources = (commands, grpc_api, rest_api, alerts, awx_workflows, chart_objects, pod_keys)
+    sources = (commands, grpc_api, rest_api, alerts, awx_workflows, chart_objects, pod_keys, messages)
     return {name: text for source in sources for name, text in source.pages().items()}
 
 
