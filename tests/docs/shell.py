@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -134,7 +134,7 @@ class Shell:
         os.killpg(self._bash.pid, signal.SIGKILL)
 
     def close(self) -> None:
-        """End the shell."""
+        """End the shell, and the processes that it started in the background."""
         assert self._bash.stdin is not None
         self._bash.stdin.close()
         try:
@@ -142,6 +142,8 @@ class Shell:
         except subprocess.TimeoutExpired:
             self._bash.kill()
             self._bash.wait()
+        with suppress(ProcessLookupError):
+            os.killpg(self._bash.pid, signal.SIGTERM)
         if self._bash.stdout:
             self._bash.stdout.close()
 
@@ -176,9 +178,10 @@ def checkout(
         yield shell
     finally:
         shell.close()
-        if (copy / ".twin").is_dir():
-            twin = Path(sys.prefix) / "bin/twin"
-            subprocess.run([twin, "down"], cwd=copy, capture_output=True, timeout=120, check=True)
+        twin = Path(sys.prefix) / "bin/twin"
+        for state in copy.glob(".twin*"):
+            command = [twin, "down", "--state-dir", state]
+            subprocess.run(command, cwd=copy, capture_output=True, timeout=120, check=True)
 
 
 def _link_environment(folder: Path) -> None:
@@ -191,10 +194,15 @@ def _link_environment(folder: Path) -> None:
 
 
 def run_page(page: Path, shell: Shell, seconds: float = 240) -> None:
-    """Run all blocks of a page that can run, and compare their outputs with those on the page."""
-    for block in commands(page):
-        if not block.not_run:
-            run_block(block, shell, seconds)
+    """Run all blocks of a page that can run, and compare their outputs with those on the page.
+
+    Commands that run on are ended at the end of the page.
+    """
+    blocks = [block for block in commands(page) if not block.not_run]
+    for block in blocks:
+        run_block(block, shell, seconds)
+    if any(block.runs_on for block in blocks):
+        shell.run("kill $(jobs -p); wait", 60)
 
 
 def run_block(block: Block, shell: Shell, seconds: float = 240) -> None:
@@ -202,7 +210,7 @@ def run_block(block: Block, shell: Shell, seconds: float = 240) -> None:
     end = time.monotonic() + seconds
     if block.before:
         shell.run(block.before, seconds)
-    output = _printed(shell.run(_with_failure(block.text) if block.fails else block.text, seconds))
+    output = _printed(shell.run(_as_printed(block), seconds))
     last = block.text.strip().splitlines()[-1].removeprefix(".venv/bin/")
     reads = last.startswith(_READERS)
     while missing := differences(block.output, output):
@@ -215,7 +223,9 @@ def _printed(output: str) -> str:
     return output.replace(f"{sys.prefix}/bin/", ".venv/bin/")
 
 
-def _with_failure(text: str) -> str:
-    """Return commands that succeed when the last one fails."""
-    *first, last = text.strip().replace("\\\n", " ").splitlines()  # one line for each command
-    return "\n".join([*first, f"if {last}; then false; fi"])
+def _as_printed(block: Block) -> str:
+    """Return commands that succeed when those of the block have the described result."""
+    if not (block.fails or block.runs_on):
+        return block.text
+    *first, last = block.text.strip().replace("\\\n", " ").splitlines()  # one line for each command
+    return "\n".join([*first, f"if {last}; then false; fi" if block.fails else f"{last} &> background.log &"])

@@ -101,3 +101,21 @@ def test_the_commands_of_a_console_block_have_their_outputs(tmp_path: Path) -> N
     assert (first.text, first.output, first.before, first.fails) == ("a \\\n    b\n", "", "cd x", False)
     assert (second.text, second.output, second.before, second.fails) == ("c 1\n", "Took 2.5s\ntest failed\n", "", True)
     assert differences(second.output, "Took  13.25s\ntest failed\n") == []
+
+
+def test_the_output_of_a_block_is_in_its_section(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "```sh\n# a\nb\n```\n\n## Section\n\n```text\nc\n```\n\n```sh\nd\n```\nIt prints:\n```text\ne\n```\n"
+    )
+    assert [block.output for block in commands(page)] == ["", "e\n"]
+
+
+def test_a_block_has_several_marks(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "<!-- before: a -->\n<!-- before: b -->\n<!-- last command runs on -->\n\n```sh\nc\nd\n```\n\n```sh\ne\n```\n"
+    )
+    first, second = commands(page)
+    assert (first.before, first.runs_on) == ("a\nb", True)
+    assert (second.before, second.runs_on) == ("", False)
