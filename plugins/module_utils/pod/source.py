@@ -21,24 +21,16 @@ try:
 except ImportError:
     HAS_YAML = False
 
+from ..text_syntax import Position, Problem, explain
 from .forms import number_error
 from .mistakes import Mistakes, PodError, similar, unknown
 
-# What to do about the most frequent problems that PyYAML and libyaml report.
-_YAML_HINTS = {
-    "mapping values are not allowed here": ". Check the indentation, and quote a value that contains ': '",
-    "mapping values are not allowed in this context": ". Check the indentation, and quote a value that contains ': '",
-    "could not find expected ':'": ". Write a key, a colon and a space",
-    "did not find expected key": ". Indent all keys of a mapping equally",
-    "expected <block end>, but found '<block mapping start>'": ". Indent all keys of a mapping equally",
-    "did not find expected '-' indicator": ". Indent all items of a list equally",
-    "found character that cannot start any token": ". Indent with spaces, not with tabs",
-    "found character '\\t' that cannot start any token": ". Indent with spaces, not with tabs",
-}
 # Maximum number of values and keys. 64 racks with a list of all cables and a partition for each IPU have 195 000.
 _MAX_NODES = 500_000
 _INVALID = object()  # in the place of a value that YAML cannot convert, a recorded mistake
 _INT = "tag:yaml.org,2002:int"
+IDENTIFIERS = ("id", "name")  # first keys of the items of lists
+_OPEN_QUOTE = "is not CSV: a value in quotes is not closed in its line: add or remove a quotation mark"
 _OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs"}
 
 
@@ -125,12 +117,7 @@ def _composed(path: str, mistakes: Mistakes) -> t.Iterator[tuple[_Tree, t.Any]]:
             tree.check_size(root)
             yield tree, root
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        if error.problem == "but found another document":
-            message = "starts a second YAML document: remove this line, or write the document to another file"
-            raise PodError(path, _line(mark), message) from None
-        hint = _YAML_HINTS.get(error.problem or "", "")
-        raise PodError(path, _line(mark) if mark else None, "is not YAML: %s%s" % (error.problem, hint)) from None
+        raise _syntax_error(path, text, error) from None
     except yaml.reader.ReaderError as error:
         character = "the character U+%04X is not allowed in YAML" % error.character
         remedy = "remove it, or save the file as UTF-8 text"
@@ -149,6 +136,34 @@ def _parser(text: str) -> t.Iterator[t.Any]:
         yield loader
     finally:
         loader.dispose()
+
+
+def _syntax_error(path: str, text: str, error: t.Any) -> PodError:
+    """Return the mistake behind an error of PyYAML, with the place where it begins."""
+    mark = error.problem_mark or error.context_mark
+    if mark is None:
+        return PodError(path, None, "is not YAML: %s" % error.problem)
+    if error.problem == "but found another document":
+        message = "starts a second YAML document: remove this line, or write the document to another file"
+        return PodError(path, _line(mark), message)
+    begin = error.context_mark and Position.of(error.context_mark)
+    problem = Problem(error.problem or "", Position.of(mark), error.context or "", begin)
+    place, message = explain(text, problem, _quoted_before(text, mark.line))
+    return PodError(path, Line(*place), message)
+
+
+def _quoted_before(text: str, line: int) -> Position | None:
+    """Return the begin of a text in quotes that spans several lines and ends in a line, which counts from 0."""
+    found = None
+    with _parser(text) as loader, contextlib.suppress(yaml.YAMLError):
+        while loader.check_token():
+            token = loader.get_token()
+            if token.start_mark.line > line:
+                break
+            if isinstance(token, yaml.ScalarToken) and token.style in ("'", '"'):
+                spans = token.start_mark.line < token.end_mark.line == line
+                found = Position.of(token.start_mark) if spans else found
+    return found
 
 
 def _place(text: str, character: str) -> Line:
@@ -214,6 +229,8 @@ class _Tree:
             if position >= merged:
                 if key in seen:
                     twice = "the key '%s' is used twice in one mapping: remove one of them" % key
+                    if key in IDENTIFIERS and not node.flow_style and node.start_mark.column:
+                        twice += ", or write '- ' before it to begin another item of a list"
                     self.mistakes.add(PodError(self.path, line, twice))
                     result.unusable.add(key)
                 seen.add(key)
@@ -289,11 +306,13 @@ def read_csv(path: str, columns: t.Collection[str], required: t.Iterable[str], m
     """
     table = Table(path)
     header: list[str] | None = None
-    header_line = 0
+    header_line = end = 0
     reader = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
     try:
         for cells in reader:
-            line = reader.line_num
+            line, end = end + 1, reader.line_num
+            if end > line:
+                raise PodError(path, line, _OPEN_QUOTE)
             cells = [cell.strip() for cell in cells]
             if not any(cells) or cells[0].startswith("#"):
                 continue
@@ -311,7 +330,8 @@ def read_csv(path: str, columns: t.Collection[str], required: t.Iterable[str], m
                     row.put(column, cell, line)
             table.rows.append(row)
     except csv.Error as error:
-        raise PodError(path, reader.line_num, "is not CSV: %s" % error) from None
+        message = _OPEN_QUOTE if reader.line_num > end + 1 or "end of data" in str(error) else "is not CSV: %s" % error
+        raise PodError(path, end + 1, message) from None
     if header is None:
         raise PodError(path, None, "is empty: start it with the header line '%s'" % ",".join(required))
     for column in required:
@@ -365,7 +385,7 @@ def _text(path: str) -> str:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise PodError(path, line, "is not UTF-8 text: save it as UTF-8") from None
     except FileNotFoundError:
-        option = " (option 'machines' in pod.yml)" if path.endswith(".csv") else ""
+        option = "" if path.endswith((".yml", ".yaml")) else " (option 'machines' in pod.yml)"
         message = "the file does not exist: create it, or set another path%s" % option
         raise PodError(path, None, message) from None
     except OSError as error:

@@ -303,7 +303,7 @@ def test_the_line_of_another_encoding_is_named(pod):
     ("tail", "remedy"),
     [
         ("users:\n  - id: a\n     role: user\n", "Check the indentation"),
-        ("users:\n  - id: a\n    role: user\n   allocations: []\n", "Indent all"),
+        ("users:\n  - id: a\n    role: user\n   allocations: []\n", "indent all items equally"),
         ("users:\n\t- id: a\n", "Indent with spaces"),
     ],
 )

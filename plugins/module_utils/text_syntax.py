@@ -1,0 +1,177 @@
+# Copyright (c) openipu.pod contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Places and remedies of mistakes in the syntax of YAML files. No I/O.
+
+A parser reports where it cannot continue. The mistake is often some lines above, such as a quotation mark without its
+partner or a list item without its dash.
+"""
+
+from __future__ import annotations
+
+import re
+import typing as t
+import unicodedata
+
+_MAPPING_VALUES = ". Check the indentation, and quote a value that contains ': '"
+_ITEMS = ". Write '- ' before each item of a list, and indent all items equally"
+_KEYS = ". Indent all keys of a mapping equally, and write '- ' before each item of a list"
+_COMMA = ". Write a comma between values, and quote a value with special characters"
+_TABS = ". Indent with spaces, not with tabs"
+# What to do about the most frequent problems that PyYAML and libyaml report.
+_HINTS = {
+    "mapping values are not allowed here": _MAPPING_VALUES,
+    "mapping values are not allowed in this context": _MAPPING_VALUES,
+    "could not find expected ':'": ". Write a key, a colon and a space, or '- ' before an item of a list",
+    "did not find expected key": _KEYS,
+    "expected <block end>, but found '<block mapping start>'": _KEYS,
+    "did not find expected '-' indicator": _ITEMS,
+    "found character '\\t' that cannot start any token": _TABS,
+    "found a tab character that violates indentation": _TABS,
+}
+_NO_DASH = "is not YAML: this item of a list has no dash: write '- ' before it"
+_UNREADABLE = "that cannot start any token"
+_TEMPLATES = ("{{", "{%")
+_SPACES = "\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"  # that look like a space
+_UNUSUAL_SPACE = re.compile("[%s]" % _SPACES)
+_UNUSUAL_SEPARATOR = re.compile("(?:^ *|[:,{\\[-] *)(?P<space>[%s])" % _SPACES)
+_COMMENT = re.compile(r"(?:^|\s)#.*")
+_DASH_WITHOUT_SPACE = re.compile(r"\s*-[\w{\[\"']")
+_FLOW = {"while parsing a flow mapping": ("{", "}"), "while parsing a flow sequence": ("[", "]")}
+_CLOSING = {closing: opening for opening, closing in _FLOW.values()}
+_QUOTED = "while scanning a quoted scalar"
+_SIMPLE_KEY = "while scanning a simple key"
+
+
+class Position(t.NamedTuple):
+    """Line and column of a text, both from 1."""
+
+    line: int
+    column: int
+
+    @classmethod
+    def of(cls, mark: t.Any) -> Position:
+        """Return the position of a mark of PyYAML, which counts from 0."""
+        return cls(mark.line + 1, mark.column + 1)
+
+
+class Problem(t.NamedTuple):
+    """Error of a parser: where it cannot continue, and where it began to read the part with the error."""
+
+    text: str
+    place: Position
+    context: str
+    begin: Position | None
+
+
+def unusual_space(text: str) -> str | None:
+    """Return the name and the remedy of the first character that only looks like a space; None without one."""
+    found = _UNUSUAL_SPACE.search(text)
+    if not found:
+        return None
+    name = unicodedata.name(found[0]).lower()
+    return "a character that looks like a space (%s, U+%04X): replace it with a space" % (name, ord(found[0]))
+
+
+def explain(content: str, problem: Problem, quoted: Position | None) -> tuple[Position, str]:
+    """Return the place and the message of a problem in a YAML text.
+
+    ``quoted`` is the begin of a text in quotes that spans several lines and ends in the line of the problem.
+    """
+    return _Explanation(content, problem).found(quoted)
+
+
+class _Explanation:
+    """Search for the mistake behind a problem, from certain causes to likely ones."""
+
+    def __init__(self, content: str, problem: Problem) -> None:
+        self._lines = [_COMMENT.sub("", line) for line in content.splitlines()]
+        self._problem = problem
+
+    def found(self, quoted: Position | None) -> tuple[Position, str]:
+        place, begin = self._problem.place, self._problem.begin
+        if separator := self._separator():
+            return separator
+        if any(start in self._line(place.line) for start in _TEMPLATES):
+            return place, "is not YAML: templates are not rendered here: write the value"
+        if self._problem.context == _QUOTED and begin:
+            return begin, "is not YAML: a text in quotes is not closed: add the closing quotation mark"
+        if quoted:
+            message = "is not YAML: this text in quotes ends in line %d: add the closing quotation mark in its line"
+            return quoted, message % place.line
+        return self._bracket() or self._dash() or self._parsed()
+
+    def _separator(self) -> tuple[Position, str] | None:
+        """Return the first unusual space in a place where YAML needs a space."""
+        for number, line in enumerate(self._lines[: self._problem.place.line], 1):
+            if found := _UNUSUAL_SEPARATOR.search(line):
+                return Position(number, found.start("space") + 1), "is not YAML: this is %s" % unusual_space(
+                    found["space"]
+                )
+        return None
+
+    def _bracket(self) -> tuple[Position, str] | None:
+        """Return an opening bracket without the closing one, or a closing one without the opening one."""
+        place, begin = self._problem.place, self._problem.begin
+        found = self._line(place.line)[place.column - 1 : place.column]
+        if self._problem.context not in _FLOW or not begin:
+            opening = _CLOSING.get(found)
+            return (place, "is not YAML: this '%s' has no '%s': remove it" % (found, opening)) if opening else None
+        below = place.line > begin.line and self._indentation(place.line) <= self._indentation(begin.line)
+        if below or found in _CLOSING:
+            return begin, "is not YAML: this '%s' is not closed: add '%s'" % _FLOW[self._problem.context]
+        return None
+
+    def _dash(self) -> tuple[Position, str] | None:
+        """Return the line without the dash of a list item, or without the space after it."""
+        number, begin = self._problem.place.line, self._problem.begin
+        if self._problem.context == _SIMPLE_KEY and begin and self._line(begin.line).lstrip().startswith("{"):
+            return begin, _NO_DASH
+        above = self._above(number)
+        for each in (above, number):
+            if _DASH_WITHOUT_SPACE.match(self._line(each)):
+                return self._start(each), "is not YAML: write a space after '-'"
+        if self._is_item(above) and self._line(number).lstrip().startswith("{"):
+            return self._start(number), _NO_DASH
+        if not above or self._is_item(above):
+            return None
+        deeper = self._indentation(number) - self._indentation(above)
+        first = self._line(self._above(above)).endswith(":")
+        if self._is_item(number) and deeper == 0:
+            return self._start(above), _NO_DASH
+        if first and deeper > 0 and self._problem.text.startswith("mapping values"):
+            message = (
+                "is not YAML: line %d has a larger indentation than this line: write '- ' before the first key of a "
+                "list item, or indent the keys of a mapping equally"
+            )
+            return self._start(above), message % number
+        return None
+
+    def _parsed(self) -> tuple[Position, str]:
+        """Return the place that the parser reports, with the remedy of a known problem."""
+        place, text = self._problem.place, self._problem.text
+        hint = _HINTS.get(text, _COMMA if self._problem.context in _FLOW else "")
+        if self._problem.context == _SIMPLE_KEY and self._problem.begin:
+            place = self._problem.begin
+        if _UNREADABLE in text and not hint:
+            tab = self._line(place.line)[place.column - 1 : place.column] == "\t"
+            hint = _TABS if tab else ". Quote the value"
+        return place, "is not YAML: %s%s" % (text, hint)
+
+    def _line(self, number: int) -> str:
+        """Return a line without comment and without spaces at its end; empty outside of the file."""
+        return self._lines[number - 1].rstrip() if 0 < number <= len(self._lines) else ""
+
+    def _above(self, number: int) -> int:
+        """Return the number of the next line above with content, 0 for none."""
+        return next((each for each in range(number - 1, 0, -1) if self._line(each).strip()), 0)
+
+    def _indentation(self, number: int) -> int:
+        line = self._line(number)
+        return len(line) - len(line.lstrip())
+
+    def _is_item(self, number: int) -> bool:
+        return self._line(number).lstrip().startswith("- ")
+
+    def _start(self, number: int) -> Position:
+        return Position(number, self._indentation(number) + 1)
