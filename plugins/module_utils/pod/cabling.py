@@ -23,6 +23,8 @@ The reference design defines the uplinks; the other ports are chosen here.
 
 from __future__ import annotations
 
+import re
+
 from . import model, spec
 from .addresses import UniqueValues
 from .devices import Devices
@@ -36,6 +38,7 @@ _PORTS = {
     ),
     "DCS-7010T-48-F": frozenset(["Ethernet%d" % port for port in range(1, 53)] + ["Management1"]),
 }
+_SHORT_PORT = re.compile(r"(?i:(?P<kind>et[a-z]*|ma[a-z]*)? *)(?P<number>[0-9]+(?:/[0-9]+)?)")
 _SERVERS = 4  # in the reference port map
 _DATA_SWITCHES = 4
 _PDUS = 8
@@ -278,9 +281,22 @@ def _devices(rack: model.Rack) -> tuple[_Cabled, ...]:
 
 
 def _check_port(switch: model.Switch, port: str, row: Block, key: str, subject: str = "") -> None:
-    if switch.model in _PORTS and port not in _PORTS[switch.model]:
-        message = unknown("port of a %s" % switch.model, port, _PORTS[switch.model])
+    known = _PORTS.get(switch.model)
+    if known and port not in known:
+        kind = "port of a %s" % switch.model
+        near = next((name for name in _full_names(port) if name in known), None)
+        message = "unknown %s '%s': did you mean '%s'?" % (kind, port, near) if near else unknown(kind, port, known)
         raise row.error("%sswitch '%s': %s" % (subject, switch.name, message), key)
+
+
+def _full_names(port: str) -> list[str]:
+    """Return the possible full names of a port that is a number or has a short name of EOS, such as Et29 or Ma1."""
+    short = _SHORT_PORT.fullmatch(port)
+    if not short:
+        return []
+    if (short["kind"] or "").lower().startswith("ma"):
+        return ["Management%s" % short["number"]]
+    return ["Ethernet%s" % short["number"], "Ethernet%s/1" % short["number"]]
 
 
 def _vlans(names: tuple[str, ...], networks: dict[str, model.Network]) -> tuple[int, ...]:

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import typing as t
 
@@ -15,14 +16,13 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.common.validation import check_type_bool, check_type_int
 
 from .forms import TEXT, Form
-from .mistakes import Mistakes, unknown
-from .source import Block, Items
+from .mistakes import Mistakes, PodError, unknown
+from .source import IDENTIFIERS, Block, Items
 
 Option = dict[str, t.Any]
 Spec = t.Mapping[str, t.Mapping[str, t.Any]]
 _MAX_SHOWN = 40  # characters of an invalid value in a message
 _OWN_KEYS = ("form", "range", "schema", "single")  # of an option, which ArgumentSpecValidator does not know
-_IDENTIFIERS = ("id", "name")
 _TEMPLATES = ("{{", "{%")  # start of a template of Ansible
 _SCALARS: dict[str, tuple[t.Callable[[t.Any], t.Any], str]] = {
     "int": (check_type_int, "a number"),
@@ -30,6 +30,9 @@ _SCALARS: dict[str, tuple[t.Callable[[t.Any], t.Any], str]] = {
 }
 _DIGITS = re.compile(r"[-+]?[0-9]+")
 _UNLIKE_BOOL = {"str": "quote it", "int": "write a number"}  # types with the remedy for a truth value
+_RANGE = re.compile(r"\[\w*:\w*\]")  # of hosts, in patterns of Ansible
+_MISTYPED = 0.8  # similarity from which a key is a mistyped one of the same mapping
+_MAX_ITEMS = 5  # in a remedy
 _COLLECTIONS = {"list": (Items, "a list"), "dict": (Block, "a mapping")}
 
 
@@ -53,6 +56,21 @@ def _check_scalar(
         convert(value)
     except (TypeError, ValueError, OverflowError):
         raise block.error(message % (subject, name, expected, _shown(str(value))), name, line) from None
+
+
+def _is_template(value: t.Any) -> bool:
+    """Return whether a value is a template without quotes: a mapping in YAML whose only key is a mapping."""
+    return isinstance(value, Block) and len(value) == 1 and next(iter(value)).startswith("{")
+
+
+def _type_remedy(value: t.Any, form: type | None) -> str:
+    """Return how to make a list or a mapping of a value, empty if that is not obvious."""
+    if form is Items and isinstance(value, Block):
+        return "write '- ' before each item"
+    if form is Items and isinstance(value, str):
+        items = value.replace(",", " ").split()
+        return "write [%s]" % ", ".join(items) if 0 < len(items) <= _MAX_ITEMS else ""
+    return "remove '- ' before its keys" if form is Block and isinstance(value, Items) else ""
 
 
 def _has_default(option: t.Mapping[str, t.Any]) -> bool:
@@ -90,15 +108,24 @@ class MappingSchema:
     ``single`` allows a single text in the place of a list of texts; the result is a list.
     """
 
-    def __init__(self, label: str, spec: Spec, about: t.Mapping[str, str] | None = None, **rules: t.Any) -> None:
+    def __init__(
+        self,
+        label: str,
+        spec: Spec,
+        about: t.Mapping[str, str] | None = None,
+        elsewhere: t.Mapping[str, str] | None = None,
+        **rules: t.Any,
+    ) -> None:
         """``label`` names the mapping in messages. ``about`` describes each key, for users.
 
+        ``elsewhere`` has the remedy for keys whose content users write here, but which belongs to another place.
         ``rules`` are ``mutually_exclusive`` and ``required_one_of``, lists of groups of keys.
         """
         self.label = label
         self.declared = spec
         self.about = about or {}
         self.rules = rules
+        self.elsewhere = elsewhere or {}
         self._forms: dict[str, Form] = {
             name: option.get("form", TEXT)
             for name, option in spec.items()
@@ -166,7 +193,7 @@ class MappingSchema:
         """Record unknown and missing keys. Return whether there are none."""
         unknown_keys = [name for name in block if name not in self.spec]
         missing = sorted(name for name, option in self.spec.items() if option.get("required") and name not in block)
-        messages = {name: unknown("key", name, self.spec) for name in unknown_keys}
+        messages = {name: self._unknown_key(name) for name in unknown_keys}
         if unknown_keys:
             messages[unknown_keys[-1]] += self._missing(block, "".join(messages.values()))
         for name, message in messages.items():
@@ -176,6 +203,20 @@ class MappingSchema:
             verb, them = ("is", "it") if len(missing) == 1 else ("are", "them")
             mistakes.add(block.error("%s: %s %s missing: add %s" % (subject, shown, verb, them)))
         return not unknown_keys and not missing
+
+    def _unknown_key(self, name: str) -> str:
+        """Return the message for an unknown key."""
+        key, colon, _value = name.partition(":")
+        if colon and key in self.spec and name.isascii():
+            return "unknown key '%s': write a space after the colon of '%s'" % (name, key)
+        if name in self.elsewhere:
+            return "unknown key '%s': %s" % (name, self.elsewhere[name])
+        owners = [
+            key for key, option in self.declared.items() if "schema" in option and name in option["schema"].declared
+        ]
+        if owners and not difflib.get_close_matches(name, self.spec, 1, _MISTYPED):
+            return "unknown key '%s': it is a key of %s: move it there" % (name, _listed(owners, "or"))
+        return unknown("key", name, self.spec)
 
     def _check_groups(self, block: Block, complete: bool, subject: str, mistakes: Mistakes) -> set[str]:
         """Record keys that exclude each other, and groups without a key. Return the former: one of them is wrong."""
@@ -202,10 +243,14 @@ class MappingSchema:
         mistakes = Mistakes()
         for text, line in rows:
             if isinstance(text, str) and any(start in text for start in _TEMPLATES):
-                what = self.label if name in _IDENTIFIERS else subject
-                message = "%s: invalid %s %s: templates are not rendered here: write the value"
-                mistakes.add(block.error(message % (what, name, _shown(text)), name, line))
+                mistakes.add(self._template(block, name, subject, line, " " + _shown(text)))
         mistakes.check()
+
+    def _template(self, block: Block, name: str, subject: str, line: int | None = None, shown: str = "") -> PodError:
+        """Return the error for a template. Without quotes, it is a mapping in YAML, and its text is unknown."""
+        what = self.label if name in IDENTIFIERS else subject
+        message = "%s: invalid %s%s: templates are not rendered here: write the value"
+        return block.error(message % (what, name, shown), name, line)
 
     def _as_list(self, name: str, value: t.Any) -> t.Any:
         """Return a value, as a list when a single one stands for a list. The validator would split it at commas."""
@@ -228,8 +273,9 @@ class MappingSchema:
         for text, line in zip(value if isinstance(value, list) else [value], lines, strict=False):
             if form is None or text is None or (text == "" and may_be_empty) or form.accepts(str(text)):
                 continue
-            what = self.label if name in _IDENTIFIERS else subject
-            message = "%s: invalid %s %s: use %s" % (what, name, _shown(text), form.rule)
+            what = self.label if name in IDENTIFIERS else subject
+            remedy = "ranges are not expanded: list each name" if _RANGE.search(str(text)) else "use %s" % form.rule
+            message = "%s: invalid %s %s: %s" % (what, name, _shown(text), remedy)
             mistakes.add(block.error(message, name, line))
         return len(mistakes) == before
 
@@ -251,8 +297,13 @@ class MappingSchema:
             return
         if isinstance(value, bool) and kind in _UNLIKE_BOOL:
             raise block.error("%s: '%s' is a truth value in YAML: %s" % (subject, name, _UNLIKE_BOOL[kind]), name)
+        if _is_template(value):
+            raise self._template(block, name, subject)
         if not isinstance(value, form) if form else isinstance(value, (Block, Items)):
-            error = block.error("%s: '%s' must be %s" % (subject, name, expected), name)
+            remedy = self.elsewhere.get(name) or _type_remedy(value, form)
+            line = value.line if isinstance(value, Block) and form else None
+            message = "%s: '%s' must be %s%s" % (subject, name, expected, ": " + remedy if remedy else "")
+            error = block.error(message, name, line)
             raise error.unless(isinstance(value, (Block, Items)) and value.tagged)
         _check_scalar(block, name, kind, value, "%s: '%s' must be %s, not %s", subject)
 
@@ -267,6 +318,8 @@ class MappingSchema:
                 if elements == "dict":
                     if not isinstance(item, Block):
                         raise block.error("%s: '%s' must be a list of mappings" % (subject, name), name, line)
+                elif _is_template(item):
+                    raise self._template(block, name, subject, line)
                 elif item is None or isinstance(item, (Block, Items)):
                     raise block.error("%s: '%s' must be a list of single values" % (subject, name), name, line)
                 elif isinstance(item, bool):
@@ -306,7 +359,7 @@ class MappingSchema:
         return " (missing: %s)" % ", ".join(names) if names else ""
 
     def _subject(self, block: Block) -> str:
-        name = next((block[key] for key in _IDENTIFIERS if key in block), None)
+        name = next((block[key] for key in IDENTIFIERS if key in block), None)
         return (
             self.label if not isinstance(name, (str, int)) or isinstance(name, bool) else "%s '%s'" % (self.label, name)
         )

@@ -7,13 +7,18 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import re
 import typing as t
 
 from ..natural_order import natural
+from ..text_syntax import unusual_space
 
 _MAX_SHOWN = 50  # maximum number of mistakes in one message
 _MAX_NAMED = 20  # maximum number of names in a message
 _MAX_COMPARED = 100_000  # number of known names, in all messages of one run, after which names are not compared
+
+_SEPARATOR = re.compile(r"\s*(?:-|\.\.+|:)\s*")  # of the ends of a range
+_DIGITS = "0123456789"
 
 
 class PodError(Exception):
@@ -136,6 +141,22 @@ def _plain(name: str) -> str:
     return name.lower().replace("-", "_")
 
 
+def _range(name: str, names: list[str]) -> list[str]:
+    """Return the names of a range such as ``ipum01-ipum12``, empty for another text and for a long range.
+
+    ``names`` are the known ones in natural order. The end of the range may be its number only.
+    """
+    for separator in _SEPARATOR.finditer(name):
+        first, last = name[: separator.start()], name[separator.end() :]
+        prefix = first.rstrip(_DIGITS)
+        ends = [each for each in (last, prefix + last) if each in names]
+        if first in names and prefix != first and ends:
+            found = names[names.index(first) : names.index(ends[0]) + 1]
+            listed = [each for each in found if each.rstrip(_DIGITS) == prefix]
+            return listed if 1 < len(listed) <= _MAX_NAMED else []
+    return []
+
+
 def unknown(kind: str, name: str, known: t.Collection[str], mistakes: Mistakes | None = None) -> str:
     """Return the message for an unknown name, with the most similar known name.
 
@@ -144,6 +165,10 @@ def unknown(kind: str, name: str, known: t.Collection[str], mistakes: Mistakes |
     if mistakes is not None and not mistakes.may_compare(len(known)):
         return "unknown %s '%s': use one of the %d known names" % (kind, name, len(known))
     names = sorted(known, key=natural)
+    if space := unusual_space(name):
+        return "unknown %s '%s': it contains %s" % (kind, name, space)
+    if found := _range(name, names):
+        return "unknown %s '%s': ranges are not expanded: list each name: %s" % (kind, name, ", ".join(found))
     near = similar(name, names)
     if near:
         return "unknown %s '%s': did you mean '%s'?" % (kind, name, near)

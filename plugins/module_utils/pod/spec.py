@@ -182,6 +182,7 @@ RACK = MappingSchema(
         "pdus": "PDUs.",
         "cables": "Cables that differ from the reference port map.",
     },
+    elsewhere={"machines": "write the machines into machines.csv, with the name of the rack in the column 'rack'"},
 )
 CLUSTER = MappingSchema(
     "cluster",
@@ -336,6 +337,7 @@ POD = MappingSchema(
         "users": "Users of the controller.",
         "teams": "Teams with a quota of IPUs.",
     },
+    elsewhere={"machines": "it is the name of a table. Write the machines into machines.csv, one per line"},
 )
 MACHINE = MappingSchema(
     "machine",

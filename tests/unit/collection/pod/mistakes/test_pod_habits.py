@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What users write from habit, such as ranges and short names of ports: the message says what to write."""
+
+from __future__ import annotations
+
+import pytest
+
+from .test_pod_mistakes import SWITCHES, mistakes
+
+CABLE = ", cables: [{device: m1.1, connector: %s, switch: %s, port: %s}]"
+SPACE = "a character that looks like a space (no-break space, U+00A0): replace it with a space"
+
+
+@pytest.mark.parametrize("text", ["m1.2-m1.4", "m1.2..m1.4", "'m1.2 - m1.4'", "m1.2:m1.4"])
+def test_a_range_of_machines_is_written_out(pod, text):
+    ((line, message),) = mistakes(pod.write(cluster=f"machines: [{text}]"))
+    plain = text.strip("'")
+    assert (line, message) == (
+        8,
+        f"cluster 'cl': unknown machine '{plain}': ranges are not expanded: list each name: m1.2, m1.3, m1.4",
+    )
+
+
+@pytest.mark.parametrize("text", ["m08-12", "m08-m12"])
+def test_the_end_of_a_range_may_be_a_number(pod, text):
+    pod.write(racks={1: range(8, 13)})
+    rows = [row.replace("m1.8", "m08").replace("m1.9", "m09") for row in pod.machines_csv.read_text().splitlines()]
+    rows = [row.replace("m1.1", "m1") for row in rows]
+    ((_line, message),) = mistakes(pod.write(rows=rows, cluster=f"machines: [{text}]"))
+    assert message.endswith("ranges are not expanded: list each name: m08, m09, m10, m11, m12")
+
+
+def test_a_pattern_of_ansible_is_a_range(pod):
+    ((_line, message),) = mistakes(pod.write(cluster="machines: ['m[01:12]']"))
+    assert message == "cluster 'cl': invalid machines 'm[01:12]': ranges are not expanded: list each name"
+
+
+@pytest.mark.parametrize(
+    ("connector", "switch", "port", "full"),
+    [
+        ("rnic", "tor", "Et29", "Ethernet29/1"),
+        ("rnic", "tor", "et29/2", "Ethernet29/2"),
+        ("rnic", "tor", "29", "Ethernet29/1"),
+        ("rnic", "tor", "Ethernet29", "Ethernet29/1"),
+        ("rnic", "tor", "Ethernet 29", "Ethernet29/1"),
+        ("mgmt", "mgmt", "Et29", "Ethernet29"),
+        ("mgmt", "mgmt", "eth29", "Ethernet29"),
+        ("mgmt", "mgmt", "Ma1", "Management1"),
+    ],
+)
+def test_a_short_name_of_a_port_suggests_the_full_one(pod, connector, switch, port, full):
+    found = [each for _line, each in mistakes(pod.write(rack_tail=SWITCHES + CABLE % (connector, switch, port)))]
+    assert found[0].endswith(f" '{port}': did you mean '{full}'?") or " " in port
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("value", ["[{name: m1, unit: 1}]", "{m1: {unit: 1}}"])
+def test_machines_belong_into_the_table(pod, value):
+    path = pod.write()
+    path.write_text(path.read_text().replace("name: test\n", f"name: test\nmachines: {value}\n"))
+    ((line, message),) = mistakes(path)
+    assert line == 3
+    assert message == (
+        "pod 'test': 'machines' must be a single value: it is the name of a table. Write the machines into "
+        "machines.csv, one per line"
+    )
+
+
+@pytest.mark.parametrize(
+    ("rack_tail", "tail", "message"),
+    [
+        (
+            ", machines: [{name: m1}]",
+            "",
+            "rack 'rack1': unknown key 'machines': write the machines into machines.csv, with the name of the rack in "
+            "the column 'rack'",
+        ),
+        (
+            "",
+            "servers: [{name: s1}]\n",
+            "pod 'test': unknown key 'servers': it is a key of 'kubernetes' or 'racks': move it there",
+        ),
+        (", servers: [{name:s1}]", "", "server: unknown key 'name:s1': write a space after the colon of 'name'"),
+        (", servers: [{name:\u00a0s1}]", "", f"server: unknown key 'name:\u00a0s1': it contains {SPACE}"),
+        ("", "users: {id: a}\n", "pod 'test': 'users' must be a list: write '- ' before each item"),
+        ("", "kubernetes: {servers: s1 s2}\n", "kubernetes: 'servers' must be a list: write [s1, s2]"),
+        ("", "kubernetes: [{label: a=b}]\n", "pod 'test': 'kubernetes' must be a mapping: remove '- ' before its keys"),
+        ("", "kubernetes: {label: {{ x }}}\n", "kubernetes: invalid label: templates are not rendered here: write the"),
+        ("", "kubernetes: {servers: [{{ x }}]}\n", "kubernetes: invalid servers: templates are not rendered here"),
+    ],
+)
+def test_the_message_names_the_right_form_or_place(pod, rack_tail, tail, message):
+    found = [each for _line, each in mistakes(pod.write(rack_tail=rack_tail, tail=tail))]
+    assert [each for each in found if each.startswith(message)] == found[:1]
+
+
+def test_a_table_with_another_name_is_the_option_machines(pod):
+    path = pod.write()
+    path.write_text(path.read_text().replace("name: test\n", "name: test\nmachines: 16\n"))
+    ((_line, message),) = mistakes(path)
+    assert message == "the file does not exist: create it, or set another path (option 'machines' in pod.yml)"
