@@ -23,6 +23,7 @@ from openipu.process.failures import ProgramError
 from openipu.shared.pod.load import load
 from openipu.twin.launch.errors import TwinError
 from openipu.twin.launch.launcher import Identity, Twin
+from openipu.twin.rack.fault_lines import FaultError
 from tests import ROOT, waiting
 
 RACK = ROOT / "inventory/pod64"
@@ -174,12 +175,41 @@ def test_results_have_the_names_of_devices(tmp_path: Path, monkeypatch) -> None:
         ("swap ipum01:5 nothing:3", "the POD has no 'nothing'. Name a machine, switch or PDU of pod.yml."),
         ("heal pdu1 nothing", "the POD has no 'nothing'"),
         ("unplg ipum01:5", "Cannot apply fault 'unplg': it is unknown. Did you mean 'unplug'?"),
+        (
+            "ipum07:5",
+            "Cannot apply fault 'ipum07:5': it is unknown. Write a verb before the port, such as: unplug ipum07:5",
+        ),
+        (
+            "unplug ipum07:99",
+            "Cannot find port 'ipum07:99': the IPU-Link ports of a machine are 1 to 8. Use one of these.",
+        ),
+        ("swap ipum01:gw1 ipum02:gw3", "Cannot find port 'ipum02:gw3': the GW-Link ports of a machine are 1 to 2."),
+        ("unplug ipum07", "Cannot read port 'ipum07': its format is unknown. Write AGENT:5 (IPU-Link)"),
+        (
+            "break ag01:internal16",
+            "Cannot find link 'ag01:internal16': the machine does not have it. Choose from internal0",
+        ),
+        ("move tor1:Ethernet9/1 tor1:Et40/1", "Cannot find port 'Et40/1': switch 'tor1' does not have it."),
+        ("unplug pdu1:3", "Cannot apply fault 'unplug pdu1:3': 'pdu1' has no such ports. Name a machine or switch."),
     ],
 )
 def test_faults_are_checked_before_the_start(tmp_path: Path, fault: str, message: str) -> None:
     with pytest.raises(ProgramError, match=re.escape(message)):
         command.run(RACK / "pod.yml", tmp_path / "twin", [fault], keep=False, output="text")
     assert not (tmp_path / "twin").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [("AP8886, managed: false", "it is not managed"), ("other", "it does not support the model other")],
+)
+def test_faults_of_devices_that_the_twin_does_not_run_are_rejected(tmp_path: Path, change: str, reason: str) -> None:
+    shutil.copytree(RACK, tmp_path / "rack")
+    path = tmp_path / "rack/pod.yml"
+    path.write_text(path.read_text().replace("model: AP8886", f"model: {change}", 1))
+    with pytest.raises(FaultError) as caught:
+        fault_names.parsed(["stop pdu1"], load(str(path)))
+    assert str(caught.value) == f"Cannot apply fault 'stop pdu1': the twin does not run 'pdu1', because {reason}."
 
 
 def test_names_of_all_kinds_of_faults_are_known() -> None:

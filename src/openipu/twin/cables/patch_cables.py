@@ -123,17 +123,18 @@ class PatchCables:
         self._at[port] = cable
 
     def _cable_in(self, port: str) -> PatchCable:
-        self._check_exists(port)
+        self.check_exists(port)
         if port not in self._at:
             raise WiringError(f"Cannot find a cable in '{port}': the port is empty. Name a port with a cable.")
         return self._at[port]
 
     def _check_free(self, port: str) -> None:
-        self._check_exists(port)
+        self.check_exists(port)
         if port in self._at:
             raise WiringError(f"Cannot use port '{port}': it is not free. Unplug its cable first, or swap the two.")
 
-    def _check_exists(self, port: str) -> None:
+    def check_exists(self, port: str) -> None:
+        """Raise WiringError unless a switch has this port."""
         if port not in self._ports:
             switch, _, name = port.partition(":")
             raise WiringError(

@@ -12,8 +12,10 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from openipu.shared.pod.topology import INTERNAL_LINKS
 from openipu.shared.vipu.cluster_test.cable_names import PREFIXES, port_name
 
+INTERNAL = "internal"  # start of the names of the links inside a machine
 _KINDS = {**{kind: kind for kind in PREFIXES}, "IPU-Cluster": "IPU-Link"}  # by their names in outputs
 _PRINTED_PORTS = (
     re.compile(r"(?P<agent>[^\s:]+):(?P<number>\d+) \[(?P<kind>\S+)\]"),  # vipu-admin
@@ -76,7 +78,9 @@ _ONE_PORT = ("unplug", "plug")  # verbs that accept a whole cable
 
 
 def _suggestion(word: str) -> str:
-    """Return the remedy for an unknown verb: the most similar one, in any case, or all of them."""
+    """Return the remedy for an unknown verb: one before a port, the most similar one, in any case, or all of them."""
+    if ":" in word:
+        return f"Write a verb before the port, such as: unplug {word}"
     similar = difflib.get_close_matches(word.lower(), VERBS, 1)
     return f"Did you mean {similar[0]!r}?" if similar else f"Choose from {', '.join(VERBS)}."
 
@@ -133,8 +137,32 @@ def remedy(name: str, known: Iterable[str], otherwise: str) -> str:
 
 def targets(words: Sequence[str]) -> Iterator[str]:
     """Yield the machines and devices in the words of a fault, as ``parse`` returns them."""
+    for argument in _arguments(words, "AGENT", "DEVICE", "PORT", "SWITCH", "TO"):
+        yield argument.partition(":")[0]
+
+
+def ports(words: Sequence[str]) -> Iterator[str]:
+    """Yield the ports and internal links in the words of a fault, as ``parse`` returns them."""
+    return _arguments(words, "PORT", "TO")
+
+
+def _arguments(words: Sequence[str], *kinds: str) -> Iterator[str]:
+    """Yield the arguments of a fault whose names in ``Verb.takes`` start with one of these words."""
     verb, *arguments = words
     takes = VERBS[verb].takes.split()
     for number, argument in enumerate(arguments):
-        if takes[min(number, len(takes) - 1)].lstrip("[").startswith(("AGENT", "DEVICE", "PORT", "SWITCH", "TO")):
-            yield argument.partition(":")[0]
+        if takes[min(number, len(takes) - 1)].lstrip("[").startswith(kinds):
+            yield argument
+
+
+def internal_link(text: str) -> tuple[str, str] | None:
+    """Return the machine and the name of an internal link; None for the text of a port. Raises FaultError."""
+    agent, _, link = text.rpartition(":")
+    if not link.startswith(INTERNAL):
+        return None
+    if link not in {f"{INTERNAL}{number}" for number in range(INTERNAL_LINKS)}:
+        raise FaultError(
+            f"Cannot find link {text!r}: the machine does not have it. "
+            f"Choose from {INTERNAL}0 to {INTERNAL}{INTERNAL_LINKS - 1}."
+        )
+    return agent, link

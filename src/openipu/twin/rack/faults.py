@@ -11,12 +11,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from openipu.shared.pod.topology import INTERNAL_LINKS, CableKind
+from openipu.shared.pod.topology import CableKind
 from openipu.shared.vipu.cluster_test.cable_names import link_name
 from openipu.twin.cables.wiring import Defect, Place, Wiring, WiringError
 from openipu.twin.machine.hardware import HEALTHY_PFC, TwinHardware
 from openipu.twin.machine.reports import VERSIONS
-from openipu.twin.rack.fault_lines import FaultError, parse, remedy, targets
+from openipu.twin.rack.fault_lines import FaultError, internal_link, parse, remedy, targets
 from openipu.vipu.domain.model import IPUS_PER_MACHINE
 
 if TYPE_CHECKING:
@@ -195,16 +195,8 @@ class RackFaults:
 
     def _internal_link(self, text: str) -> tuple[TwinHardware, str] | None:
         """Return the machine and the name of an internal link; None for the text of a port."""
-        agent, _, link = text.rpartition(":")
-        if not link.startswith("internal"):
-            return None
-        hardware = self.machine(agent).hardware
-        if link not in hardware.internal_links:
-            raise FaultError(
-                f"Cannot find link {text!r}: the machine does not have it. "
-                f"Choose from internal0 to internal{INTERNAL_LINKS - 1}."
-            )
-        return hardware, link
+        found = internal_link(text)
+        return (self.machine(found[0]).hardware, found[1]) if found else None
 
     def _version(self, agent: str, component: str, version: str) -> None:
         hardware = self.machine(agent).hardware
