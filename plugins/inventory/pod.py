@@ -184,7 +184,12 @@ from ansible.utils.unsafe_proxy import wrap_var
 
 from ansible_collections.openipu.pod.plugins.module_utils.pod import model
 from ansible_collections.openipu.pod.plugins.module_utils.pod.cabling import cable_macs
-from ansible_collections.openipu.pod.plugins.module_utils.pod.inventory_names import DEPLOYED, GROUPS, UNMANAGED
+from ansible_collections.openipu.pod.plugins.module_utils.pod.inventory_names import (
+    DEPLOYED,
+    GROUPS,
+    UNMANAGED,
+    is_pod_file,
+)
 from ansible_collections.openipu.pod.plugins.module_utils.pod.load import PodError, load
 from ansible_collections.openipu.pod.plugins.module_utils.pod.openstack_networks import networks
 from ansible_collections.openipu.pod.plugins.module_utils.pod.source import check_syntax_and_size, relative_to
@@ -211,8 +216,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
     NAME = "openipu.pod.pod"
 
     def verify_file(self, path: str) -> bool:
-        name = Path(path).name
-        return super().verify_file(path) and ("." + name).endswith((".pod.yml", ".pod.yaml"))
+        return super().verify_file(path) and is_pod_file(Path(path).name)
 
     def parse(self, inventory: t.Any, loader: t.Any, path: str, cache: bool = True) -> None:
         super().parse(inventory, loader, path)

@@ -20,7 +20,13 @@ GROUPS = (
 )
 BUILT_IN = ("all", "ungrouped")  # groups of Ansible
 LOCALHOST = "localhost"  # host of Ansible that is in no group
+_FILES = (".pod.yml", ".pod.yaml")  # ends of the names of inventory files
 _INVALID = re.compile(r"^[\d\W]|[^\w]")  # characters that Ansible replaces in names of groups
+
+
+def is_pod_file(name: str) -> bool:
+    """Return whether the inventory plugin reads files of this name."""
+    return ("." + name).endswith(_FILES)
 
 
 def group_name(name: str) -> str:
