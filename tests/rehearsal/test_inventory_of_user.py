@@ -21,7 +21,7 @@ def test_a_shared_inventory_with_secrets_of_any_name(installation: Installation,
     report, packets = installation.rehearse(small)
     assert report["succeeded"], report["failures"]
     assert packets == 0
-    assert report["secrets"] == {
+    assert report["undefined_variables"] == {
         "my_switch_pw": "group_vars/switches.yml:1",
         "my_community": "group_vars/switches.yml:2",
     }

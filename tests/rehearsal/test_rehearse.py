@@ -56,7 +56,7 @@ def test_the_rack_of_a_user(installation: Installation, rack: Path) -> None:
         lines = [line for change in report["changes"] for line in change["lines"]]
         assert "+agents.ag07.host: 10.1.2.7" in lines
         assert "+partitions.vision.size: 16" in lines
-        assert set(report["secrets"]) == {
+        assert set(report["undefined_variables"]) == {
             "vault_pdu_auth_key",
             "vault_pdu_priv_key",
             "vault_pdu_trap_community",

@@ -4,25 +4,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from openipu.shared.pod import model
-from openipu.shared.pod.cabling import bonded
+from openipu.shared.pod.inventory_names import is_pod_file
 from openipu.shared.pod.load import PodError, load
-from openipu.shared.pod.mistakes import similar
-from openipu.shared.pod.source import Block, read_yaml
-from openipu.twin.devices.eos.ports import MODELS as SWITCH_MODELS
-from openipu.twin.devices.pdu.models import MODELS as PDU_MODELS
 
-_SUFFIXES = (".pod.yml", ".pod.yaml")  # of the inventory plugin
 _NAMES = ("pod.yml", "pod.yaml")
-# Lists of a rack with their devices, known models, and consequence of another model.
-_MODELS: tuple[tuple[str, str, Mapping[str, object], str], ...] = (
-    ("switches", "switch", SWITCH_MODELS, "its ports are not checked, and rehearsals omit it"),
-    ("pdus", "PDU", PDU_MODELS, "rehearsals omit it"),
-)
 
 
 class PodFilesError(Exception):
@@ -39,6 +28,11 @@ class Mistake:
     line: int | None
     column: int | None
     message: str
+
+    @classmethod
+    def of(cls, error: PodError) -> Mistake:
+        """Return the mistake of an error, with a path relative to the current folder."""
+        return cls(os.path.relpath(error.file), error.line, error.column, error.message)
 
     @property
     def text(self) -> str:
@@ -66,7 +60,7 @@ def find(path: Path) -> Path:
     for name in _NAMES:
         if (path / name).exists():
             return path / name
-    found = sorted(each for each in path.iterdir() if each.name.endswith(_SUFFIXES))
+    found = sorted(each for each in path.iterdir() if is_pod_file(each.name))
     if len(found) == 1:
         return found[0]
     if found:
@@ -80,57 +74,7 @@ def read(path: Path) -> tuple[model.Pod | None, list[Mistake]]:
     try:
         return load(str(path)), []
     except PodError as error:
-        return None, [_mistake(each) for each in error.mistakes]
-
-
-def warnings(pod: model.Pod) -> list[Mistake]:
-    """Return the warnings of a valid POD, in the order of their places."""
-    racks: list[Block] = read_yaml(pod.file)["racks"]
-    found = [*_unknown_models(pod, racks), *_divided_bonds(pod, racks)]
-    return [_mistake(each) for each in sorted(found, key=lambda each: (each.line or 0, each.column or 0))]
-
-
-def _mistake(error: PodError) -> Mistake:
-    return Mistake(os.path.relpath(error.file), error.line, error.column, error.message)
-
-
-def _unknown_models(pod: model.Pod, racks: Sequence[Block]) -> Iterator[PodError]:
-    """Yield a warning for each managed device with a model that the project does not know."""
-    for rack, block in zip(pod.racks, racks, strict=True):
-        devices: tuple[Sequence[model.Switch | model.Pdu], ...] = (rack.switches, rack.pdus)
-        for (key, label, known, consequence), of_kind in zip(_MODELS, devices, strict=True):
-            # The validated device has the values in their types, the row has their lines.
-            for device, row in zip(of_kind, block.get(key) or (), strict=True):
-                product = device.model
-                if product and product not in known and device.managed:
-                    near = similar(product, known)
-                    hint = f": did you mean '{near}'?" if near else "."
-                    message = (
-                        f"{label} '{device.name}': unknown model '{product}'{hint} Known are {', '.join(known)}. "
-                        f"With another model, {consequence}."
-                    )
-                    yield row.error(message, "model")
-
-
-def _divided_bonds(pod: model.Pod, racks: Sequence[Block]) -> Iterator[PodError]:
-    """Yield a warning for each bond with links to several switches, unless the playbooks configure none of them."""
-    managed = {switch.name for rack in pod.racks for switch in rack.switches if switch.managed}
-    links: dict[str, list[model.Cable]] = {}
-    for cable in pod.cables:
-        if bonded(cable.connector):
-            links.setdefault(cable.device, []).append(cable)
-    # The reference port map has both links in one switch, so 'cables' moved one of them.
-    rows = {str(row["device"]): row for block in racks for row in block.get("cables") or () if bonded(row["connector"])}
-    for device, cables in links.items():
-        switches = {cable.switch for cable in cables}
-        if len(switches) > 1 and managed & switches:
-            places = " and ".join(sorted(f"{cable.connector} to '{cable.switch}'" for cable in cables))
-            message = (
-                f"server '{device}': its bond has links to several switches, {places}. The playbooks configure no "
-                "MLAG, so only one link carries traffic. Use ports of one switch, or configure MLAG yourself and set "
-                "'managed: false' for these switches."
-            )
-            yield rows[device].error(message, "switch")
+        return None, [Mistake.of(each) for each in error.mistakes]
 
 
 def contents(pod: model.Pod) -> str:

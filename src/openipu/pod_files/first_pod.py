@@ -15,6 +15,9 @@ _SCHEMA = "pod.schema.json"
 _SETTINGS = "ansible.cfg"
 _COMMENT = "# Fail on mistakes in pod.yml. Ansible reads this file only in the current folder.\n"
 _LOWEST_RACK_UNIT = 3
+_NETWORKS = {"bmc": 1, "gw": 2, "rnic": 5}  # numbers of the networks of an IPU-Machine, in its invented MACs
+_MACS = ("02:00:00:{:02x}:", "0c:42:a1:00:{:02x}:")  # start of the MACs of this module and of inventory/pod64
+EXAMPLE_SERIAL = "8203921-"  # start of the serial numbers of inventory/pod64
 _HEADER = "name,rack,unit,bmc_mac,gw_mac,rnic_mac,rack_unit"
 _TOP = """\
 # yaml-language-server: $schema={schema}
@@ -42,6 +45,11 @@ allocations:
 partitions:
   - {{id: first, allocation: team1, size: {size}}}
 """
+
+
+def is_example_mac(interface: str, mac: str) -> bool:
+    """Return whether the MAC of an interface of an IPU-Machine is one of an example."""
+    return mac.startswith(tuple(start.format(_NETWORKS[interface]) for start in _MACS))
 
 
 @dataclass(frozen=True)
@@ -113,7 +121,8 @@ class FirstPod:
         lines.append(_HEADER)
         for rack, machines in enumerate(self.machines, 1):
             for unit in range(1, machines + 1):
-                macs = ",".join(f"02:00:00:{network:02x}:{rack:02x}:{unit:02x}" for network in (1, 2, 5))
+                starts = (_MACS[0].format(number) for number in _NETWORKS.values())
+                macs = ",".join(f"{start}{rack:02x}:{unit:02x}" for start in starts)
                 name = f"ipum{sum(self.machines[: rack - 1]) + unit:02}"
                 lines.append(f"{name},rack{rack},{unit},{macs},{unit + _LOWEST_RACK_UNIT - 1}")
         return "\n".join(lines) + "\n"

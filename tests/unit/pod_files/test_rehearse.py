@@ -19,6 +19,7 @@ from openipu.pod_files.rehearsal import command, fault_names, inventory, playboo
 from openipu.pod_files.rehearsal.playbook import RehearsalError
 from openipu.pod_files.rehearsal.rehearse import Options, _LockedWriter, rehearse
 from openipu.pod_files.rehearsal.translation import Translator
+from openipu.pod_files.variables import read as read_variables
 from openipu.process.failures import ProgramError
 from openipu.shared.pod.load import load
 from openipu.twin.launch.errors import TwinError
@@ -42,7 +43,7 @@ def stopped_rehearsal(folder: Path, source: Path) -> Twin:
     """Return the stopped twin of a rehearsal of a POD."""
     twin = stopped_twin(folder, Twin(folder).pod / "pod.yml")
     translated = inventory.TranslatedPod(
-        load(str(source)), inventory.read_variables(source.parent), Translator(load(str(source)), 16)
+        load(str(source)), read_variables(source.parent), Translator(load(str(source)), 16)
     )
     translated.write(twin.pod, str(folder))
     return twin
@@ -94,11 +95,11 @@ def test_connections_of_the_search_for_undefined_variables_are_kept(tmp_path: Pa
         return playbook.Undefined(["eos_connection"])
 
     monkeypatch.setattr(playbook, "undefined", undefined)
-    translated = inventory.TranslatedPod(pod, inventory.read_variables(RACK), Translator(pod, 16))
+    translated = inventory.TranslatedPod(pod, read_variables(RACK), Translator(pod, 16))
     writer = _LockedWriter(twin, False, translated, {})
     writer.write(twin.pod, str(twin.folder))
     assert log.read_text() == "socket.connect 10.9.8.7 ansible\n"
-    assert writer.translated.variables.secrets["eos_connection"].startswith("group_vars/")
+    assert writer.translated.variables.undefined["eos_connection"].startswith("group_vars/")
     variables = json.loads((twin.pod / inventory.VARIABLES).read_text())
     assert variables["vault_switch_password"] == "rehearsal"
 

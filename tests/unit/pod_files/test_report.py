@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
-from openipu.pod_files.rehearsal import command, inventory
+from openipu.pod_files.rehearsal import command
 from openipu.pod_files.rehearsal.playbook import Phase, Run
 from openipu.pod_files.rehearsal.report import Report
 from openipu.pod_files.rehearsal.translation import Translator
+from openipu.pod_files.variables import Variables
+from openipu.pod_files.variables import read as read_variables
 from openipu.shared.pod.load import load
 from tests import ROOT
 
@@ -36,13 +38,13 @@ def report():
         connections: tuple[str, ...] = (),
         drawing: str | None = None,
         defects: tuple[str, ...] = (),
-        variables: inventory.Variables | None = None,
+        variables: Variables | None = None,
     ) -> Report:
         succeeded = not any(each["kind"] == "failed" for each in results)
         runs = [
             Run(check, 1.0, succeeded, Path("log"), [Phase("p", 0.0, 1.0, list(results))]) for check in (True, False)
         ]
-        found = variables or inventory.read_variables(RACK)
+        found = variables or read_variables(RACK)
         return Report(pod, translator, *runs, found, defects, connections, drawing, 2.0)
 
     return create
@@ -149,7 +151,7 @@ def test_failures_and_defects_have_the_names_of_the_user(report):
     ],
 )
 def test_changes_that_the_real_run_skips_are_marked(report, text, skipped):
-    variables = inventory.Variables({Path("group_vars/pdus.yml"): text, Path("a.yml"): "eos_connection: {}\n"}, (), {})
+    variables = Variables({Path("group_vars/pdus.yml"): text, Path("a.yml"): "eos_connection: {}\n"}, (), {})
     diff = [{"before": {}, "after": {"name": "pdu1"}}]
     found = report(result("pdu1", changed=True, diff=diff), result("tor1", changed=True), variables=variables)
     assert [change.skipped for change in found.changes()] == [skipped, False]
@@ -163,9 +165,7 @@ def test_unmanaged_devices_need_no_credentials(report, tmp_path):
     shutil.copytree(RACK, tmp_path / "pod")
     path = tmp_path / "pod/pod.yml"
     path.write_text(path.read_text().replace("{name: mgmt1, ", "{name: mgmt1, managed: false, "))
-    found = replace(
-        report(result("pdu1"), variables=inventory.Variables({}, (), {})), pod=load(str(path))
-    ).not_rehearsed()
+    found = replace(report(result("pdu1"), variables=Variables({}, (), {})), pod=load(str(path))).not_rehearsed()
     assert found[-3:] == [
         "unmanaged: mgmt1",
         "credentials: without eos_connection, the real run skips tor1",
@@ -174,7 +174,7 @@ def test_unmanaged_devices_need_no_credentials(report, tmp_path):
 
 
 def test_encrypted_files_may_have_the_credentials(report):
-    variables = inventory.Variables({}, (Path("group_vars/all.yml"),), {})
+    variables = Variables({}, (Path("group_vars/all.yml"),), {})
     [change] = report(result("pdu1", changed=True), variables=variables).changes()
     assert not change.skipped
 
@@ -250,12 +250,21 @@ def test_the_text_names_secrets(report):
 
 
 def test_the_text_suggests_the_name_of_a_misspelled_variable(report):
-    variables = inventory.Variables(
-        {Path("group_vars/all.yml"): "ntp_server: x\n"}, (), {"ntp_servr": "a.yml:1", "k": "b:1"}
-    )
+    variables = Variables({Path("group_vars/all.yml"): "ntp_server: x\n"}, (), {"ntp_servr": "a.yml:1", "k": "b:1"})
     text = report(result("pdu1"), variables=variables).text()
     assert "\nUndefined variables, such as secrets (ansible-vault create vault.yml)\n" in text
     assert "\n  ntp_servr (used in a.yml:1): did you mean 'ntp_server'?\n  k (used in b:1)\n" in text
+
+
+def test_unknown_and_undefined_variables_are_listed(report):
+    variables = Variables({Path("group_vars/all.yml"): "a: 1\neos_conection: {}\n"}, (), {"k": "b:1"})
+    found = report(result("pdu1"), variables=variables)
+    message = "unknown variable 'eos_conection': did you mean 'eos_connection'?"
+    assert f"\nUnknown variables, which no playbook uses\n  group_vars/all.yml:2: {message}\n" in found.text()
+    plain = found.as_json()
+    assert plain["undefined_variables"] == {"k": "b:1"}
+    assert plain["unknown_variables"] == [{"file": "group_vars/all.yml", "line": 2, "message": message}]
+    assert "Unknown variables" not in report(result("pdu1")).text()
 
 
 @pytest.mark.parametrize(("output", "begin"), [("text", "Rehearsal"), ("json", "{")])

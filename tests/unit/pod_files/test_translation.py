@@ -18,6 +18,8 @@ from hypothesis import strategies as st
 
 from openipu.pod_files.rehearsal import inventory, playbook
 from openipu.pod_files.rehearsal.translation import Translator, choose
+from openipu.pod_files.variables import Variables
+from openipu.pod_files.variables import read as read_variables
 from openipu.shared.pod.load import load
 from openipu.twin.launch.errors import TwinError
 from openipu.twin.launch.loopback import read_pod
@@ -34,7 +36,7 @@ def pod():
 def write(folder: Path, target: Path):
     pod = load(str(folder / "pod.yml"))
     translator = Translator(pod, 32)
-    variables = inventory.read_variables(folder)
+    variables = read_variables(folder)
     path = inventory.TranslatedPod(pod, variables, translator).write(target, str(target.parent))
     return pod, load(str(path)), translator
 
@@ -117,10 +119,10 @@ def test_secrets_have_placeholders(tmp_path):
     (folder / "host_vars/pdu1.yml").write_text(
         "pdu_config:\n  contact: !vault |\n    $ANSIBLE_VAULT;1.1\n    31\nx: 1\n"
     )
-    variables = inventory.read_variables(folder)
+    variables = read_variables(folder)
     assert variables.encrypted == (Path("group_vars/vault.yml"),)
-    assert variables.secrets["vault_switch_password"] == "group_vars/switches.yml:6"
-    assert "vault_bmc_password" not in variables.secrets  # only in a comment
+    assert variables.undefined["vault_switch_password"] == "group_vars/switches.yml:6"
+    assert "vault_bmc_password" not in variables.undefined  # only in a comment
     write(folder, tmp_path / "pod")
     assert (tmp_path / "pod/host_vars/pdu1.yml").read_text() == 'pdu_config:\n  contact: "rehearsal"\nx: 1\n'
     assert not (tmp_path / "pod/group_vars/vault.yml").exists()
@@ -136,11 +138,11 @@ def test_secrets_may_have_any_name(tmp_path):
     )
     _real, twin, _translator = write(folder, tmp_path / "pod")
     names = playbook.undefined(Path(twin.file), playbook.guarded_environment(tmp_path / "log"))
-    before = inventory.read_variables(folder)
+    before = read_variables(folder)
     found = before.with_undefined(names.examined, names.skipped)
-    assert found.secrets["my_switch_pw"] == "group_vars/switches.yml:6"
-    assert found.secrets["my_key"] == "group_vars/controllers.yml:3"
-    assert set(found.secrets) == {"my_switch_pw", "my_key", *before.secrets}
+    assert found.undefined["my_switch_pw"] == "group_vars/switches.yml:6"
+    assert found.undefined["my_key"] == "group_vars/controllers.yml:3"
+    assert set(found.undefined) == {"my_switch_pw", "my_key", *before.undefined}
     extra = inventory.extra_variables(twin, found, Translator(twin, 16), tmp_path)
     assert extra["my_switch_pw"] == extra["my_key"] == extra["vault_pdu_auth_key"]
 
@@ -154,15 +156,15 @@ def test_variables_of_devices_without_credentials_have_placeholders_only(tmp_pat
     assert "vault_pdu_auth_key" in found.examined
     assert found.skipped == ["my_ntp"]
     # The twin has credentials, so its switches need a value.
-    variables = inventory.read_variables(folder).with_undefined(found.examined, found.skipped)
-    assert "my_ntp" not in variables.secrets
+    variables = read_variables(folder).with_undefined(found.examined, found.skipped)
+    assert "my_ntp" not in variables.undefined
     pod = load(str(folder / "pod.yml"))
     assert inventory.extra_variables(pod, variables, Translator(pod, 16), tmp_path)["my_ntp"] == "rehearsal"
 
 
 def test_a_misspelled_variable_has_a_suggestion():
     files = {Path("group_vars/all.yml"): "# ntp_serve: x\nntp_server: 10.1.3.1\nnested:\n  ntp_serv: 1\n"}
-    variables = inventory.Variables(files, (), {})
+    variables = Variables(files, (), {})
     assert variables.similar("ntp_servr") == "ntp_server"
     assert variables.similar("ntp_server") is None
     assert variables.similar("vault_pdu_auth_key") is None
@@ -262,7 +264,7 @@ def test_all_hosts_of_the_controller_are_translated(tmp_path):
     assert len(set(translated.controller_hosts)) == 3
     assert all(ipaddress.ip_address(host).is_loopback for host in translated.controller_hosts)
     assert tuple(map(translator.original, translated.controller_hosts)) == found.controller_hosts
-    extra = inventory.extra_variables(found, inventory.read_variables(folder), translator, tmp_path)
+    extra = inventory.extra_variables(found, read_variables(folder), translator, tmp_path)
     assert extra["vipu_connection"]["api_host"] == translated.api_host
     read_pod(tmp_path / "twin" / "pod.yml")
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from importlib.metadata import version
 
 import pytest
@@ -139,6 +140,46 @@ def test_bonds_of_one_switch_or_of_the_site_are_no_warnings(pod, managed, switch
     done = program("validate", ".")
     assert done.exit_code == 0, done.output
     assert "warning" not in done.output
+
+
+@pytest.mark.parametrize("source", ["init", "pod64"])
+def test_mac_addresses_of_an_example_are_a_warning(tmp_path, source):
+    if source == "init":
+        program("init", tmp_path / "rack", "--machines", 6, "--servers", 1)
+    else:
+        shutil.copytree(ROOT / "inventory/pod64", tmp_path / "rack")
+    table = tmp_path / "rack/machines.csv"
+    lines = table.read_text().splitlines(keepends=True)
+    real = ",".join(f"50:6b:4b:00:00:{number:02x}" for number in range(3))
+    cells = lines[4].split(",")  # the third machine
+    lines[4] = ",".join([*cells[:3], real, *cells[6:7]]) + ("," * (len(cells) - 7)).rstrip() + "\n"
+    table.write_text("".join(lines).replace("\n\n", "\n"))
+    done = program("validate", tmp_path / "rack")
+    assert done.exit_code == 0, done.output
+    number, last = (5, 8) if source == "init" else (15, 18)
+    more = "" if source == "init" else ", serial"
+    warning, summary = done.output.splitlines()
+    assert warning.endswith(
+        f"machines.csv:3: warning: {number} machines in lines 3 to 4, 6 to {last} with example values in bmc_mac, "
+        f"gw_mac, rnic_mac{more}: replace them with those on the labels. Otherwise, DHCP and the check of the cabling "
+        "do not find these machines."
+    )
+    assert summary.endswith(" 1 warning.")
+
+
+def test_a_serial_number_of_an_example_is_a_warning(pod):
+    rows = [
+        "name,unit,bmc_mac,gw_mac,rnic_mac,serial",
+        "m1,1,50:6b:4b:00:00:01,50:6b:4b:00:00:02,50:6b:4b:00:00:03,8203921-0101",
+    ]
+    pod.write(rows=rows, cluster=None)
+    done = program("validate", ".")
+    assert "machines.csv:2: warning: 1 machine in line 2 with example values in serial: " in done.output
+
+
+@pytest.mark.parametrize("name", ["twin", "bare-hosts"])
+def test_machines_of_the_twin_are_no_examples(name):
+    assert "warning" not in program("validate", ROOT / "inventory" / name).output
 
 
 def test_errors_of_yaml_have_a_column(pod):

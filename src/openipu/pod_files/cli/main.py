@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from openipu.pod_files import files, json_schema
+from openipu.pod_files import files, json_schema, warnings
 from openipu.pod_files.first_pod import FirstPod
 from openipu.process.failures import Program, program_error
 from openipu.shared.pod.forms import NAME
@@ -47,20 +47,22 @@ def main() -> None:
 def validate(context: click.Context, folder: Path, output: str) -> None:
     """Validate the POD of FOLDER, a folder or a pod.yml.
 
-    Print all mistakes as FILE:LINE:COLUMN: MESSAGE. The exit status is 1 if there are any. Unknown models of switches
-    and PDUs, and bonds with links to several switches, are warnings.
+    Print all mistakes as FILE:LINE:COLUMN: MESSAGE. The exit status is 1 if there are any.
+
+    Warnings are unknown models of switches and PDUs, bonds with links to several switches, MAC addresses of examples,
+    and mistyped names of variables in group_vars and host_vars.
     """
     path = _found(folder)
     pod, mistakes = files.read(path)
-    warnings = [] if pod is None else files.warnings(pod)
+    found = [] if pod is None else warnings.warnings(pod)
     if output == "json":
-        found = {"mistakes": mistakes, "warnings": warnings}
-        plain = {name: [each.as_json() for each in places] for name, places in found.items()}
+        places = {"mistakes": mistakes, "warnings": found}
+        plain = {name: [each.as_json() for each in listed] for name, listed in places.items()}
         click.echo(json.dumps({"valid": pod is not None, **plain}, indent=2))
     elif pod is not None:
-        for warning in warnings:
+        for warning in found:
             click.echo(warning.warning)
-        counted = f" {files.count(len(warnings), 'warning')}." if warnings else ""
+        counted = f" {files.count(len(found), 'warning')}." if found else ""
         click.echo(f"{path} is valid: {files.contents(pod)}.{counted}")
     else:
         for mistake in mistakes:

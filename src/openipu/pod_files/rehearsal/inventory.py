@@ -9,16 +9,15 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from openipu.pod_files.rehearsal.translation import Translator
+from openipu.pod_files.variables import Variables
 from openipu.shared.pod import model, spec
-from openipu.shared.pod.mistakes import similar
 from openipu.shared.pod.source import read_yaml
 from openipu.twin.devices import logins
 from openipu.twin.devices.eos.ports import MODELS as SWITCHES
@@ -30,69 +29,9 @@ LEFT_OUT = {"deploy": "roles on hosts", "kubernetes": "Kubernetes"}
 VARIABLES = REHEARSAL_VARIABLES  # file beside the translated pod.yml with the variables that override those of the user
 DRAWING = "rack-report.html"
 _ORIGIN = "rehearsal_pod"  # variable with file and name of the rehearsed POD
-_VARIABLES = ("group_vars", "host_vars")
-_ENCRYPTED = "$ANSIBLE_VAULT"
 _INLINE = re.compile(r"!vault\s*\|[-+]?\s*\n(?:[ \t]+\S[^\n]*(?:\n|$))+")
-_VAULT_NAME = re.compile(r"\bvault_\w+")
-_TOP_KEY = re.compile(r"^[\"']?(\w+)[\"']?\s*:", re.MULTILINE)
 _PLACEHOLDER = "rehearsal"  # value of all secrets
 _INTERFACES = {"bmc": "bmc_address", "gw": "gw_address", "rnic": "rnic_address"}
-
-
-@dataclass(frozen=True)
-class Variables:
-    """Variables of a user's inventory: their files with text, and undefined ones such as secrets with first place."""
-
-    files: Mapping[Path, str]  # relative path -> text
-    encrypted: tuple[Path, ...]
-    secrets: Mapping[str, str]  # name -> file:line
-    unneeded: tuple[str, ...] = ()  # undefined variables that only the twin needs
-
-    def with_undefined(self, names: Iterable[str], unneeded: Iterable[str]) -> Variables:
-        """Return the variables with further undefined ones."""
-        found = {name: place for name in names if (place := self._place(name))}
-        return replace(self, secrets=dict(self.secrets) | found, unneeded=tuple(unneeded))
-
-    def _place(self, name: str) -> str | None:
-        """Return file and line of the first use of a variable, None if no file uses it."""
-        uses = re.compile(rf"\b{re.escape(name)}\b")
-        places = (f"{path}:{number}" for path, text in self.files.items() for number in _lines_with(uses, text))
-        return next(places, None)
-
-    def similar(self, name: str) -> str | None:
-        """Return the most similar name of a variable that the files set, None if none is similar."""
-        return similar(name, {key for text in self.files.values() for key in _TOP_KEY.findall(text)} - {name})
-
-    def may_set(self, name: str) -> bool:
-        """Return whether a file sets a variable, or is encrypted and so may set it."""
-        key = re.compile(rf"^[\s\"'{{,]*{name}[\"']?\s*:", re.MULTILINE)
-        return bool(self.encrypted) or any(key.search(text) for text in self.files.values())
-
-
-def read_variables(folder: Path) -> Variables:
-    """Return the variables beside a pod.yml. Raises OSError."""
-    files: dict[Path, str] = {}
-    encrypted: list[Path] = []
-    secrets: dict[str, str] = {}
-    for path in sorted(each for name in _VARIABLES for each in (folder / name).rglob("*") if each.is_file()):
-        if path.suffix not in ("", ".yml", ".yaml", ".json"):
-            continue
-        text = path.read_text(encoding="utf-8", errors="replace")
-        if text.startswith(_ENCRYPTED):
-            encrypted.append(path.relative_to(folder))
-            continue
-        files[path.relative_to(folder)] = text
-        for number, names in _lines_with(_VAULT_NAME, text).items():
-            for name in names:
-                secrets.setdefault(name, f"{path.relative_to(folder)}:{number}")
-    return Variables(files, tuple(encrypted), secrets)
-
-
-def _lines_with(pattern: re.Pattern[str], text: str) -> dict[int, list[str]]:
-    """Return the matches of a pattern in a YAML text, without its comments, by the number of the line."""
-    lines = enumerate(text.splitlines(), 1)
-    code = ((number, "" if line.lstrip().startswith("#") else line.partition(" #")[0]) for number, line in lines)
-    return {number: found for number, line in code if (found := pattern.findall(line))}
 
 
 def unsupported(pod: model.Pod) -> dict[str, str]:
@@ -153,7 +92,7 @@ def extra_variables(pod: model.Pod, variables: Variables, translator: Translator
     """
     hosts = ",".join(translator.host(host) for host in pod.controller_hosts)
     connection = {"api_host": hosts, "api_port": pod.controller_port}
-    found: dict[str, Any] = dict.fromkeys((*variables.secrets, *variables.unneeded), _PLACEHOLDER)
+    found: dict[str, Any] = dict.fromkeys((*variables.undefined, *variables.unneeded), _PLACEHOLDER)
     for group in logins.group_vars(str(state)).values():
         found |= group
     return found | {

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from openipu.pod_files import variables
 from openipu.pod_files.rehearsal import inventory, playbook
 from openipu.pod_files.rehearsal.playbook import Phase, RehearsalError
 from openipu.pod_files.rehearsal.report import Report, changes
@@ -51,14 +52,14 @@ def rehearse(pod: model.Pod, options: Options, progress: Callable[[str], None]) 
     _check_folder(twin, pod)
     running = bool(twin.running())
     violations = twin.pod / "connections.log"
-    variables = inventory.read_variables(Path(pod.file).parent)
+    found = variables.read(Path(pod.file).parent)
     writer: _LockedWriter | None = None
     try:
         translator = _translator(pod, twin, running)
         progress(f"Translating the addresses of {pod.file} to 127.{translator.octets[0]}.0.0 and up …")
         environment = playbook.guarded_environment(violations)
         with _environment(environment):
-            translated = inventory.TranslatedPod(pod, variables, translator)
+            translated = inventory.TranslatedPod(pod, found, translator)
             writer = _LockedWriter(twin, running, translated, environment)
             twin.up(writer, progress, [] if running else options.faults)
             if running:
@@ -114,8 +115,8 @@ class _LockedWriter:
         self.begun = True
         path = self.translated.write(folder, state)
         found = playbook.undefined(path, self.environment)
-        variables = self.translated.variables.with_undefined(found.examined, found.skipped)
-        self.translated = dataclasses.replace(self.translated, variables=variables)
+        more = self.translated.variables.with_undefined(found.examined, found.skipped)
+        self.translated = dataclasses.replace(self.translated, variables=more)
         self.translated.write_extra_variables(folder, state)
         return path
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from openipu.pod_files import files
-from openipu.pod_files.rehearsal.inventory import LEFT_OUT, Variables, unsupported
+from openipu.pod_files.rehearsal.inventory import LEFT_OUT, unsupported
 from openipu.pod_files.rehearsal.playbook import Run
 from openipu.pod_files.rehearsal.translation import Translator
+from openipu.pod_files.variables import Variables
 from openipu.shared.pod import model
 from openipu.shared.pod.source import read_yaml
 
@@ -88,7 +89,10 @@ class Report:
             "messages": self.messages(),
             "defects": [self._named(each) for each in self.defects],
             "not_rehearsed": self.not_rehearsed(),
-            "secrets": dict(self.variables.secrets),
+            "undefined_variables": dict(self.variables.undefined),
+            "unknown_variables": [
+                {"file": each.file, "line": each.line, "message": each.message} for each in self.variables.mistyped()
+            ],
             "connections_outside_loopback": list(self.connections),
             "connections_of_other_programs": self.other_connections,
         }
@@ -214,11 +218,14 @@ class Report:
         if self.defects:
             yield "\nFaults of the twin during the rehearsal"
             yield from (f"  {self._named(each)}" for each in self.defects)
-        if secrets := self.variables.secrets:
+        if undefined := self.variables.undefined:
             yield "\nUndefined variables, such as secrets (ansible-vault create vault.yml)"
-            for name, place in secrets.items():
+            for name, place in undefined.items():
                 near = self.variables.similar(name)
                 yield f"  {name} (used in {place})" + (f": did you mean '{near}'?" if near else "")
+        if mistyped := list(self.variables.mistyped()):
+            yield "\nUnknown variables, which no playbook uses"
+            yield from (f"  {each.file}:{each.line}: {each.message}" for each in mistyped)
         if parts := self.not_rehearsed():
             yield "\nNot rehearsed"
             yield from (f"  {part}" for part in parts)

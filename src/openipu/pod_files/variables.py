@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Variables of Ansible beside a pod.yml: which they are, which are undefined, and which have mistyped names."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from openipu.shared.pod.mistakes import PodError, similar, unknown
+from openipu.shared.pod.source import Line
+
+_FOLDERS = ("group_vars", "host_vars")
+_VAULT_FILE = "vault.yml"  # of the documentation
+_ENCRYPTED = "$ANSIBLE_VAULT"
+_VAULT_NAME = re.compile(r"\bvault_\w+")
+_TOP_KEY = re.compile(r"^[\"']?(?P<name>\w+)[\"']?\s*:", re.MULTILINE)
+# Settings of the playbooks for a POD. Users mistype them, and the playbooks then skip devices or use defaults.
+SETTINGS = (
+    *("cabling_strict", "eos_config", "eos_connection"),
+    *("pdu_breaker_share", "pdu_config", "pdu_connection", "pdu_device_power", "pdu_display", "pdu_redundant"),
+    *("pod_check_agents", "pod_check_reach", "pod_cluster_test", "pod_cluster_tests", "pod_cluster_test_timeout"),
+    *("pod_report_controller", "pod_report_dest", "vipu_allocations", "vipu_connection", "vipu_partition_connection"),
+    *("vipu_python", "vipu_users_folder", "vipu_wait_timeout"),
+)
+PREFIXES = ("cabling_", "eos_", "pdu_")  # of names that only the playbooks use: SETTINGS has all of them
+_CLOSE = 0.9  # similarity from which a name of any form is a mistyped one; roles have settings that are less similar
+
+
+@dataclass(frozen=True)
+class Variables:
+    """Variables of a user's inventory: their files with text, and undefined ones such as secrets with first place."""
+
+    files: Mapping[Path, str]  # relative path -> text
+    encrypted: tuple[Path, ...]
+    undefined: Mapping[str, str]  # name -> file:line
+    unneeded: tuple[str, ...] = ()  # undefined variables that only the twin needs
+    vault: str = ""  # text of a vault that is not encrypted yet
+
+    def with_undefined(self, names: Iterable[str], unneeded: Iterable[str]) -> Variables:
+        """Return the variables with further undefined ones."""
+        found = {name: place for name in names if (place := self._place(name))}
+        return replace(self, undefined=dict(self.undefined) | found, unneeded=tuple(unneeded))
+
+    def _place(self, name: str) -> str | None:
+        """Return file and line of the first use of a variable, None if no file uses it."""
+        uses = re.compile(rf"\b{re.escape(name)}\b")
+        places = (f"{path}:{number}" for path, text in self.files.items() for number in _lines_with(uses, text))
+        return next(places, None)
+
+    def similar(self, name: str) -> str | None:
+        """Return the most similar name of a variable that the files set, None if none is similar."""
+        return similar(name, {key for text in self._texts.values() for key in _TOP_KEY.findall(text)} - {name})
+
+    def may_set(self, name: str) -> bool:
+        """Return whether a file sets a variable, or is encrypted and so may set it."""
+        key = re.compile(rf"^[\s\"'{{,]*{name}[\"']?\s*:", re.MULTILINE)
+        return bool(self.encrypted) or any(key.search(text) for text in self.files.values())
+
+    def mistyped(self) -> Iterator[PodError]:
+        """Yield a warning for each variable that no file and no playbook uses and that is similar to a known one.
+
+        Names with a prefix of the playbooks need no similar one. The file of a warning is relative to that of pod.yml.
+        """
+        used = {
+            name
+            for text in self.files.values()
+            for names in _lines_with(re.compile(r"\w+"), _TOP_KEY.sub("", text)).values()
+            for name in names
+        }
+        known = (*SETTINGS, *self.undefined)
+        for path, text in self._texts.items():
+            for found in _TOP_KEY.finditer(text):
+                name = found["name"]
+                if name in used or name in known:
+                    continue
+                prefix = next((each for each in PREFIXES if name.startswith(each)), None)
+                expected = [each for each in SETTINGS if prefix and each.startswith(prefix)] or known
+                if prefix or difflib.get_close_matches(name, known, 1, _CLOSE):
+                    line = Line(text.count("\n", 0, found.start()) + 1, 1)
+                    yield PodError(str(path), line, unknown("variable", name, expected))
+
+    @property
+    def _texts(self) -> dict[Path, str]:
+        return {**self.files, **({Path(_VAULT_FILE): self.vault} if self.vault else {})}
+
+
+def read(folder: Path) -> Variables:
+    """Return the variables beside a pod.yml. Raises OSError."""
+    files: dict[Path, str] = {}
+    encrypted: list[Path] = []
+    for path in sorted(each for name in _FOLDERS for each in (folder / name).rglob("*") if each.is_file()):
+        if path.suffix not in ("", ".yml", ".yaml", ".json"):
+            continue
+        text = path.read_text(encoding="utf-8", errors="replace")
+        if text.startswith(_ENCRYPTED):
+            encrypted.append(path.relative_to(folder))
+        else:
+            files[path.relative_to(folder)] = text
+    found = Variables(files, tuple(encrypted), {}, vault=_vault(folder / _VAULT_FILE))
+    uses = [name for text in files.values() for names in _lines_with(_VAULT_NAME, text).values() for name in names]
+    set_names = {name for text in files.values() for name in _TOP_KEY.findall(text)}
+    return found.with_undefined((name for name in dict.fromkeys(uses) if name not in set_names), ())
+
+
+def _vault(path: Path) -> str:
+    """Return the text of a file with secrets, empty if it does not exist or is encrypted. Raises OSError."""
+    text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+    return "" if text.startswith(_ENCRYPTED) else text
+
+
+def _lines_with(pattern: re.Pattern[str], text: str) -> dict[int, list[str]]:
+    """Return the matches of a pattern in a YAML text, without its comments, by the number of the line."""
+    lines = enumerate(text.splitlines(), 1)
+    code = ((number, "" if line.lstrip().startswith("#") else line.partition(" #")[0]) for number, line in lines)
+    return {number: found for number, line in code if (found := pattern.findall(line))}
