@@ -1,7 +1,7 @@
 # Copyright (c) openipu.pod contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Places and remedies of mistakes in the syntax of YAML files. No I/O.
+"""Search for the place and the remedy of a mistake in the syntax of a YAML file. No I/O.
 
 A parser reports where it cannot continue. The mistake is often some lines above, such as a quotation mark without its
 partner or a list item without its dash.
@@ -27,6 +27,8 @@ _HINTS = {
     "expected <block end>, but found '<block mapping start>'": _KEYS,
     "did not find expected '-' indicator": _ITEMS,
     "found character '\\t' that cannot start any token": _TABS,
+    "found undefined alias": ". Define it above with '&', or quote the value",
+    "did not find expected <document start>": ". Start the file with 'plugin: openipu.pod.pod'",
     "found a tab character that violates indentation": _TABS,
 }
 _NO_DASH = "is not YAML: this item of a list has no dash: write '- ' before it"
@@ -34,7 +36,13 @@ _UNREADABLE = "that cannot start any token"
 _TEMPLATES = ("{{", "{%")
 _SPACES = "\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"  # that look like a space
 _UNUSUAL_SPACE = re.compile("[%s]" % _SPACES)
-_UNUSUAL_SEPARATOR = re.compile("(?:^ *|[:,{\\[-] *)(?P<space>[%s])" % _SPACES)
+# Characters in the place of a space, of the dash of a list item, and of a colon or comma of Chinese keyboards.
+_LOOKALIKE = re.compile(
+    "(?:^ *|[:,{\\[-] *)(?P<space>[%s])|^ *(?P<dash>[\u2010-\u2015\u2022\u2212]) |(?P<colon>\uff1a)|(?P<comma>\uff0c)"
+    % _SPACES
+)
+_PLAIN = {"space": "a space", "dash": "'-'", "colon": "':'", "comma": "','"}
+_CONFLICT = ("<<<<<<< ", "=======", ">>>>>>> ")  # lines of Git
 _COMMENT = re.compile(r"(?:^|\s)#.*")
 _DASH_WITHOUT_SPACE = re.compile(r"\s*-[\w{\[\"']")
 _FLOW = {"while parsing a flow mapping": ("{", "}"), "while parsing a flow sequence": ("[", "]")}
@@ -69,8 +77,12 @@ def unusual_space(text: str) -> str | None:
     found = _UNUSUAL_SPACE.search(text)
     if not found:
         return None
-    name = unicodedata.name(found[0]).lower()
-    return "a character that looks like a space (%s, U+%04X): replace it with a space" % (name, ord(found[0]))
+    return _lookalike(found[0], "space")
+
+
+def _lookalike(character: str, kind: str) -> str:
+    name, plain = unicodedata.name(character).lower(), _PLAIN[kind]
+    return "a character that looks like %s (%s, U+%04X): replace it with %s" % (plain, name, ord(character), plain)
 
 
 def explain(content: str, problem: Problem, quoted: Position | None) -> tuple[Position, str]:
@@ -102,12 +114,13 @@ class _Explanation:
         return self._bracket() or self._dash() or self._parsed()
 
     def _separator(self) -> tuple[Position, str] | None:
-        """Return the first unusual space in a place where YAML needs a space."""
+        """Return the first character that only looks like a separator of YAML, or the first line of a conflict."""
         for number, line in enumerate(self._lines[: self._problem.place.line], 1):
-            if found := _UNUSUAL_SEPARATOR.search(line):
-                return Position(number, found.start("space") + 1), "is not YAML: this is %s" % unusual_space(
-                    found["space"]
-                )
+            if line.startswith(_CONFLICT):
+                return Position(number, 1), "is not YAML: this is a conflict marker of Git: resolve the conflict"
+            if (found := _LOOKALIKE.search(line)) and (kind := found.lastgroup):
+                message = "is not YAML: this is %s" % _lookalike(found[kind], kind)
+                return Position(number, found.start(kind) + 1), message
         return None
 
     def _bracket(self) -> tuple[Position, str] | None:

@@ -282,7 +282,8 @@ class Plan:
         try:
             value = netaddr.IPAddress(text)
         except (netaddr.AddrFormatError, ValueError):
-            raise block.error("'%s' (%s) is not an IPv4 address: correct it" % (text, label), key) from None
+            remedy = "remove '/%s'" % text.partition("/")[2] if "/" in text else "use the form 10.1.0.1"
+            raise block.error("'%s' (%s) is not an IPv4 address: %s" % (text, label, remedy), key) from None
         if value.version != 4:
             raise block.error("'%s' (%s) is not an IPv4 address: correct it" % (text, label), key)
         return value

@@ -205,9 +205,9 @@ class ObjectLists:
             raise block.error("allocation '%s' has no machines: set at least one" % id, key)
         left, total = self._left[cluster.id], len(cluster.machines)
         if size > left:
-            message = "allocation '%s' needs %d machines, but cluster '%s' has %d%s: reduce the allocation"
+            message = "allocation '%s' needs %d machines, but cluster '%s' has %d%s: reduce '%s' (IPU-Machines)"
             rest = "" if left == total else " and other allocations leave %d" % left
-            error = block.error(message % (id, size, cluster.id, total, rest), key)
+            error = block.error(message % (id, size, cluster.id, total, rest, key), key)
             raise error.unless(cluster.id in self._uncertain)
         self._left[cluster.id] -= size
         return model.Allocation(id, cluster.id, size, machines)

@@ -25,6 +25,9 @@ _PREFIXED = re.compile(r"[-+]?0([box])\w+")  # a number in another base, or a te
 _BASES = {"b": "binary", "o": "octal", "x": "hexadecimal"}
 _PREFIXED_MESSAGE = "invalid value '%s': this is the %s form of %d. Write %d, or quote a text"
 
+_RANGE = re.compile(r"\[\w*:\w*\]")  # of hosts, in patterns of Ansible
+_TYPOGRAPHIC = re.compile("[\u2018-\u201f]")  # quotation marks
+
 
 @dataclass(frozen=True)
 class Form:
@@ -40,6 +43,12 @@ class Form:
     def accepts(self, text: str) -> bool:
         """Return whether a text has this form."""
         return re.fullmatch(self.pattern, text) is not None
+
+    def remedy(self, text: str) -> str:
+        """Return what to write instead of a text of another form."""
+        if _RANGE.search(text):
+            return "ranges are not expanded: list each name"
+        return "remove the typographic quotation marks" if _TYPOGRAPHIC.search(text) else "use %s" % self.rule
 
 
 NAME = Form(ID_RULE, ID_PATTERN)

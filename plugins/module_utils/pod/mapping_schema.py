@@ -30,7 +30,6 @@ _SCALARS: dict[str, tuple[t.Callable[[t.Any], t.Any], str]] = {
 }
 _DIGITS = re.compile(r"[-+]?[0-9]+")
 _UNLIKE_BOOL = {"str": "quote it", "int": "write a number"}  # types with the remedy for a truth value
-_RANGE = re.compile(r"\[\w*:\w*\]")  # of hosts, in patterns of Ansible
 _MISTYPED = 0.8  # similarity from which a key is a mistyped one of the same mapping
 _MAX_ITEMS = 5  # in a remedy
 _COLLECTIONS = {"list": (Items, "a list"), "dict": (Block, "a mapping")}
@@ -274,8 +273,7 @@ class MappingSchema:
             if form is None or text is None or (text == "" and may_be_empty) or form.accepts(str(text)):
                 continue
             what = self.label if name in IDENTIFIERS else subject
-            remedy = "ranges are not expanded: list each name" if _RANGE.search(str(text)) else "use %s" % form.rule
-            message = "%s: invalid %s %s: %s" % (what, name, _shown(text), remedy)
+            message = "%s: invalid %s %s: %s" % (what, name, _shown(text), form.remedy(str(text)))
             mistakes.add(block.error(message, name, line))
         return len(mistakes) == before
 
@@ -317,7 +315,9 @@ class MappingSchema:
             with mistakes.collect():
                 if elements == "dict":
                     if not isinstance(item, Block):
-                        raise block.error("%s: '%s' must be a list of mappings" % (subject, name), name, line)
+                        remedy = ": write {%s: %s}" % (self._first_key(name), item) if isinstance(item, str) else ""
+                        message = "%s: '%s' must be a list of mappings%s" % (subject, name, remedy)
+                        raise block.error(message, name, line)
                 elif _is_template(item):
                     raise self._template(block, name, subject, line)
                 elif item is None or isinstance(item, (Block, Items)):
@@ -327,6 +327,11 @@ class MappingSchema:
                     raise block.error(message % (subject, name, _UNLIKE_BOOL[elements]), name, line)
                 _check_scalar(block, name, elements, item, "%s: each value of '%s' must be %s, not %s", subject, line)
         mistakes.check()
+
+    def _first_key(self, name: str) -> str:
+        """Return the key that identifies the mappings in a list, or their first key."""
+        keys = self.declared[name]["schema"].declared
+        return next((key for key in IDENTIFIERS if key in keys), next(iter(keys)))
 
     def _check_choices(self, block: Block, name: str, subject: str) -> None:
         """Reject all values of a key that are none of its choices."""

@@ -141,20 +141,24 @@ def _plain(name: str) -> str:
     return name.lower().replace("-", "_")
 
 
-def _range(name: str, names: list[str]) -> list[str]:
-    """Return the names of a range such as ``ipum01-ipum12``, empty for another text and for a long range.
+def _range(name: str, names: list[str]) -> list[str] | None:
+    """Return the names of a range such as ``ipum01-ipum12``, none for a long range; None for another text.
 
     ``names`` are the known ones in natural order. The end of the range may be its number only.
     """
     for separator in _SEPARATOR.finditer(name):
         first, last = name[: separator.start()], name[separator.end() :]
         prefix = first.rstrip(_DIGITS)
+        if first not in names or prefix == first:
+            continue
         ends = [each for each in (last, prefix + last) if each in names]
-        if first in names and prefix != first and ends:
+        if ends:
             found = names[names.index(first) : names.index(ends[0]) + 1]
             listed = [each for each in found if each.rstrip(_DIGITS) == prefix]
             return listed if 1 < len(listed) <= _MAX_NAMED else []
-    return []
+        if not last.strip(_DIGITS + "/"):
+            return []
+    return None
 
 
 def unknown(kind: str, name: str, known: t.Collection[str], mistakes: Mistakes | None = None) -> str:
@@ -167,8 +171,10 @@ def unknown(kind: str, name: str, known: t.Collection[str], mistakes: Mistakes |
     names = sorted(known, key=natural)
     if space := unusual_space(name):
         return "unknown %s '%s': it contains %s" % (kind, name, space)
-    if found := _range(name, names):
-        return "unknown %s '%s': ranges are not expanded: list each name: %s" % (kind, name, ", ".join(found))
+    found = _range(name, names)
+    if found is not None:
+        listed = ": " + ", ".join(found) if found else ""
+        return "unknown %s '%s': ranges are not expanded: list each name%s" % (kind, name, listed)
     near = similar(name, names)
     if near:
         return "unknown %s '%s': did you mean '%s'?" % (kind, name, near)

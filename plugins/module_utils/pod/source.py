@@ -31,6 +31,7 @@ _INVALID = object()  # in the place of a value that YAML cannot convert, a recor
 _INT = "tag:yaml.org,2002:int"
 IDENTIFIERS = ("id", "name")  # first keys of the items of lists
 _OPEN_QUOTE = "is not CSV: a value in quotes is not closed in its line: add or remove a quotation mark"
+_UNNAMED = "the header has a column without a name: name it, or remove the last comma of each line"
 _OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs"}
 
 
@@ -363,7 +364,7 @@ def _header(
         if name in columns:
             header.append(name)
             continue
-        mistakes.add(PodError(path, line, unknown("column", name, columns)))
+        mistakes.add(PodError(path, line, unknown("column", name, columns) if name else _UNNAMED))
         near = similar(name, columns)
         header.append(near if near and near not in names and near not in header else "")
     table = Mistakes()

@@ -49,8 +49,8 @@ def validate(context: click.Context, folder: Path, output: str) -> None:
 
     Print all mistakes as FILE:LINE:COLUMN: MESSAGE. The exit status is 1 if there are any.
 
-    Warnings are unknown models of switches and PDUs, bonds with links to several switches, MAC addresses of examples,
-    and mistyped names of variables in group_vars and host_vars.
+    Warnings are unknown models of switches and PDUs, and bonds with links to several switches. MAC addresses of
+    examples, and mistyped names of variables in group_vars and host_vars, are warnings too.
     """
     path = _found(folder)
     pod, mistakes = files.read(path)

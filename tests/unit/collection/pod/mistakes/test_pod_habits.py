@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What users write from habit, such as ranges and short names of ports: the message says what to write."""
+"""Habits of users, such as ranges and short names of ports: the message says what to write."""
 
 from __future__ import annotations
 
@@ -85,6 +85,32 @@ def test_machines_belong_into_the_table(pod, value):
         ("", "users: {id: a}\n", "pod 'test': 'users' must be a list: write '- ' before each item"),
         ("", "kubernetes: {servers: s1 s2}\n", "kubernetes: 'servers' must be a list: write [s1, s2]"),
         ("", "kubernetes: [{label: a=b}]\n", "pod 'test': 'kubernetes' must be a mapping: remove '- ' before its keys"),
+        ("", "users: [alice]\n", "pod 'test': 'users' must be a list of mappings: write {id: alice}"),
+        (
+            "",
+            "users: [{id: \u201ca\u201d}]\n",
+            "user: invalid id '\u201ca\u201d': remove the typographic quotation marks",
+        ),
+        (
+            "",
+            "allocations: [{id: a, cluster: cl, size: 16}]\n",
+            "allocation 'a' needs 16 machines, but cluster 'cl' has 4: reduce 'size' (IPU-Machines)",
+        ),
+        (
+            ", pdus: [{name: p, address: 10.3.1.140/24}]",
+            "",
+            "'10.3.1.140/24' (management of 'p') is not an IPv4 address: remove '/24'",
+        ),
+        (
+            ", pdus: [{name: p, address: p.example}]",
+            "",
+            "'p.example' (management of 'p') is not an IPv4 address: use the form 10.1.0.1",
+        ),
+        (
+            ", switches: [{name: tor, kind: data, uplinks: [Ethernet1/1-4/1]}]",
+            "",
+            "switch 'tor': unknown port of a DCS-7060CX-32S-F 'Ethernet1/1-4/1': ranges are not expanded: list each",
+        ),
         ("", "kubernetes: {label: {{ x }}}\n", "kubernetes: invalid label: templates are not rendered here: write the"),
         ("", "kubernetes: {servers: [{{ x }}]}\n", "kubernetes: invalid servers: templates are not rendered here"),
     ],
@@ -92,6 +118,14 @@ def test_machines_belong_into_the_table(pod, value):
 def test_the_message_names_the_right_form_or_place(pod, rack_tail, tail, message):
     found = [each for _line, each in mistakes(pod.write(rack_tail=rack_tail, tail=tail))]
     assert [each for each in found if each.startswith(message)] == found[:1]
+
+
+def test_a_comma_at_the_end_of_each_line_is_a_column_without_a_name(pod):
+    pod.write()
+    rows = [row + "," for row in pod.machines_csv.read_text().splitlines()]
+    ((line, message),) = mistakes(pod.write(rows=rows))
+    assert line == 1
+    assert message == "the header has a column without a name: name it, or remove the last comma of each line"
 
 
 def test_a_table_with_another_name_is_the_option_machines(pod):

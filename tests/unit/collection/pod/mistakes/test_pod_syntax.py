@@ -53,6 +53,11 @@ CASES = [
     ("vlan: 13, subnet", "vlan: 13 subnet", (4, 24), "Write a comma between values"),
     ("name: pod1", "name pod1", (2, 1), "Write a key, a colon and a space"),
     ("name: pod1", "name: @pod1", (2, 7), "Quote the value"),
+    ("  - {id: a}", "  \u2013 {id: a}", (15, 3), "looks like '-' (en dash, U+2013): replace it with '-'"),
+    ("name: pod1", "name\uff1a pod1", (2, 5), "looks like ':' (fullwidth colon, U+FF1A): replace it with ':'"),
+    ("[controller]", "[controller\uff0c poplar}", (9, 43), "looks like ',' (fullwidth comma, U+FF0C): replace it"),
+    ("name: pod1", "<<<<<<< HEAD\nname: pod1\n=======", (2, 1), "this is a conflict marker of Git: resolve the"),
+    ("name: pod1", "name: *pod", (2, 7), "found undefined alias"),
     ("name: pod1", "name: {% if x %}a{% endif %}", (2, 8), "templates are not rendered here: write the value"),
     ("subnet: 10.1.0.0/16", "subnet: 10.{{ x }}.0.0/16", (4, 30), "templates are not rendered here: write the value"),
 ]
