@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import NoReturn
 
@@ -12,6 +15,8 @@ import grpc
 import pytest
 
 from openipu.vipu.api.addresses import ListenAddress
+from openipu.vipu.api.services import Services
+from openipu.vipu.metrics.address import MetricsAddress
 from openipu.vipu.server import replica
 from openipu.vipu.server.controller import Settings
 from openipu.vipu.storage.etcd import content, mirror
@@ -21,7 +26,10 @@ from openipu.vipu.storage.etcd.keys import Keys, Location
 from openipu.vipu.storage.etcd.mirror import Content, Mirror
 from openipu.vipu.storage.interface import LeadershipLostError, NotLeaderError, StoreError
 from tests.integration.vipu_servers import environment
+from tests.ports import free_port
+from tests.waiting import until
 
+THREADS = {"calls", "lease", "lifecycle", "metrics", "writer"}  # of a controller that begins to lead
 LEASE_SECONDS = 60  # longer than a test: only a controller that resigns leaves no leader key
 
 
@@ -73,10 +81,10 @@ def stop(monkeypatch: pytest.MonkeyPatch) -> Stop:
     return made
 
 
-def run(location: Location, folder: Path) -> Content:
+def run(location: Location, folder: Path, metrics: MetricsAddress | None = None) -> Content:
     """Run a controller until its end, and return the content of the store then."""
     content.initialise(location)
-    settings = Settings(folder / "unused.db", ListenAddress("127.0.0.1", 0))
+    settings = Settings(folder / "unused.db", ListenAddress("127.0.0.1", 0), metrics=metrics)
     replica.Replica(settings, location, LEASE_SECONDS, "").run()
     client = EtcdClient(location)
     try:
@@ -119,8 +127,36 @@ def test_a_stop_signal_before_the_loss_of_the_leadership_ends_the_program(
     assert run(location, tmp_path).leader is None
 
 
+def own_threads() -> set[str]:
+    """Return the names of the threads of this project."""
+    return {each.name for each in threading.enumerate() if each.name in THREADS}
+
+
+@pytest.mark.parametrize("error", [LeadershipLostError, RuntimeError])
+def test_a_controller_that_fails_after_its_start_began_stops_all_parts(
+    location: Location, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stop: Stop, error: type[Exception]
+) -> None:
+    started: list[set[str]] = []
+
+    def fail(*_: object) -> NoReturn:
+        started.append(own_threads())
+        stop.sent = True
+        raise error
+
+    port = free_port()
+    monkeypatch.setattr(Services, "start", fail)
+    with contextlib.suppress(RuntimeError):
+        run(location, tmp_path, MetricsAddress("127.0.0.1", port))
+    assert started == [THREADS]
+    until(lambda: not own_threads(), what="all threads end")
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), timeout=5)
+
+
 RESTARTED = """
 import os, signal, sys
+from openipu.vipu.api.services import Services
+from openipu.vipu.metrics.address import MetricsAddress
 from openipu.vipu.server import replica
 
 signal.pthread_sigmask(signal.SIG_BLOCK, replica.STOP_SIGNALS)

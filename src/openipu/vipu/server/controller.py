@@ -15,7 +15,7 @@ from openipu.process import memory
 from openipu.shared.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
 from openipu.vipu.api.addresses import ListenAddress
 from openipu.vipu.api.auth import Authenticator
-from openipu.vipu.api.endpoints import EndpointOptions, Endpoints, ListenError
+from openipu.vipu.api.endpoints import EndpointOptions, Endpoints
 from openipu.vipu.api.services import Services
 from openipu.vipu.domain.model import Kind
 from openipu.vipu.lifecycle import service
@@ -113,7 +113,7 @@ class Server:
     def start(self) -> list[ListenAddress]:
         """Start to serve. Return the address of the user endpoint, then that of a separate admin endpoint.
 
-        Raises ListenError or OSError with a message. All parts are stopped then.
+        Raises ListenError or OSError with a message. After any error, all parts are stopped.
         """
         self.controller.start()
         try:
@@ -121,19 +121,24 @@ class Server:
             if self.exporter is not None and not self._serves_metrics:
                 self.exporter.bind()
             self.lifecycle.start()
-        except (ListenError, OSError):
+            self._services.start(self._endpoints, bound)
+            if self._bound is None:
+                self._endpoints.start()
+            self._serve_metrics()
+        except BaseException:
             self.stop(0)
             raise
-        self._services.start(self._endpoints, bound)
-        if self._bound is None:
-            self._endpoints.start()
-        if self.exporter is not None:
-            found = ControllerMetrics(self.controller, self.lifecycle, self._database)
-            counted = [self._endpoints.meters, self._services.watches, self.controller.meters, *self.lifecycle.meters]
-            self.exporter.add([found, *counted])
-            if not self._serves_metrics:
-                self.exporter.start()
         return bound
+
+    def _serve_metrics(self) -> None:
+        """Add the metrics of a controller that serves to the exporter, if there is one."""
+        if self.exporter is None:
+            return
+        found = ControllerMetrics(self.controller, self.lifecycle, self._database)
+        counted = [self._endpoints.meters, self._services.watches, self.controller.meters, *self.lifecycle.meters]
+        self.exporter.add([found, *counted])
+        if not self._serves_metrics:
+            self.exporter.start()
 
     def stop(self, grace: float = STOP_SECONDS) -> None:
         """Reject new calls, wait up to ``grace`` seconds for running ones, and close the database."""

@@ -83,6 +83,8 @@ class Replica:
                 self._lead(leadership, endpoints, bound)
         finally:
             endpoints.stop(0)
+            if self._metrics is not None:
+                self._metrics.stop()
 
     def _read(self) -> bool:
         """Read the records. Return false after a stop signal. Raises StoreError when etcd does not respond."""
@@ -169,7 +171,7 @@ class Replica:
             self._end(leadership)
             return
         except BaseException:
-            leadership.resign()
+            self._end(leadership)
             raise
         announce(server, settings)
         _log.info("leading", epoch=server.controller.deployment.epoch)
