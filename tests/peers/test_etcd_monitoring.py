@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import functools
+import math
+import re
 import subprocess
 import urllib.error
 import urllib.request
@@ -17,10 +19,11 @@ from tests.ha.etcd_role import NODES, Applied, can_write, running_nodes
 from tests.peers.exporters import fetch, metrics, responds
 from tests.peers.programs import needs
 from tests.peers.prometheus_of_hosts import prometheus_of_hosts
-from tests.peers.test_prometheus import Query
+from tests.peers.test_prometheus import Query, queries
 from tests.waiting import until
 
 pytestmark = needs("prometheus", "etcd", "openssl", packages="prometheus etcd-server openssl")
+AGGREGATED = re.compile(r"(count|max)(?! by \(host\))")  # queries whose series have no host
 SECONDS = 180  # busy machines are slow
 Nodes = tuple[Applied, dict[str, "subprocess.Popen[bytes]"]]
 
@@ -82,6 +85,26 @@ def test_alerts_on_disks_have_data(nodes: Nodes, prometheus: Query) -> None:
     for query in ("etcd:database_used:ratio > 0 < 0.8", "etcd:flush_duration_seconds:p99_5m > 0"):
         until(functools.partial(with_data, query), SECONDS, query)
     assert not prometheus('{__name__=~"grpc_server_.+|etcd_debugging_.+", job="etcd"}')
+
+
+def test_every_query_of_the_dashboard_returns_data_of_all_nodes(nodes: Nodes, prometheus: Query) -> None:
+    location = nodes[0].location("client.crt", "client.key")
+    pending = {owner: query for owner, query in queries() if owner.startswith("etcd: ")}
+    assert len(pending) > 12
+
+    def is_complete(query: str) -> bool:
+        found = [each["metric"].get("host") for each in prometheus(query) if not math.isnan(float(each["value"][1]))]
+        if AGGREGATED.match(query):
+            return found == [None]
+        return set(found) == set(NODES)
+
+    def all_complete() -> bool:
+        assert can_write(location)  # without changes, no disk is flushed
+        for owner in [owner for owner, query in pending.items() if is_complete(query)]:
+            del pending[owner]
+        return not pending
+
+    until(all_complete, SECONDS, lambda: str(pending))
 
 
 def test_the_port_of_the_metrics_serves_queried_metrics_and_no_records(nodes: Nodes) -> None:

@@ -35,8 +35,10 @@ PROGRAMS = {
 pytestmark = needs(*PROGRAMS.values(), packages=" ".join(PROGRAMS.values()))
 BIN = Path(sys.executable).parent
 OFFSET = 48  # other twins may run
-# The twin has no SNMP on its switches, no BMCs, no faults, and one controller.
-UNAVAILABLE = re.compile(r"\b(if[A-Z]|hrProcessorLoad|switch:|ipmi_|vipu_controller_|vipu_follower_)|job=\"switch\"")
+# The twin has no SNMP on its switches, no BMCs, no faults, and one controller without etcd.
+UNAVAILABLE = re.compile(
+    r"\b(if[A-Z]|hrProcessorLoad|switch:|ipmi_|vipu_controller_|vipu_follower_|etcd[_:])|job=\"(switch|etcd)\""
+)
 FAULTS_ONLY = re.compile(r"^(max without \(host, instance\) \()?(ALERTS|vipu_partition_error|vipu_cluster_test_\w+)\b")
 ALWAYS = re.compile(r"or vector\(0\)$")
 Query = Callable[[str], list[dict[str, Any]]]
