@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 
 from openipu.process import log
+from openipu.shared.vipu.contract import admin
 from openipu.vipu.storage.etcd import keys
 from openipu.vipu.storage.etcd.keys import Location
-from tests.ha.controllers import Controllers
+from tests.ha.controllers import Controller, Controllers, agent_state, create, put_rack
 from tests.ha.etcd_nodes import EtcdCluster
+from tests.integration.vipu_servers import Machines
+from tests.waiting import until
 
 _numbers = itertools.count()
 
@@ -48,3 +51,16 @@ def controllers(url: str, tmp_path: Path) -> Iterator[Controllers]:
     made = Controllers(tmp_path, url, 2)
     yield made
     made.close()
+
+
+@pytest.fixture
+def leader(controllers: Controllers) -> Iterator[Controller]:
+    """A leader with a rack whose agents are up, and partition p0."""
+    machines = Machines(2)
+    found = controllers.wait_leader()
+    put_rack(found.address, machines.agents)
+    for agent in machines.agents:
+        until(lambda id=agent.id: agent_state(found.address, id) == admin.AGENT_STATE_UP, 60, controllers.logs)
+    create(found.address, "p0")
+    yield found
+    machines.stop()

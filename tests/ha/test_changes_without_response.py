@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,26 +13,12 @@ import grpc
 import pytest
 
 from openipu.shared.vipu.contract import admin
-from tests.ha.controllers import Controller, Controllers, agent_state, create, listed, put_rack
-from tests.ha.lost_replies import LostReply
+from tests.ha.controllers import Controller, Controllers, listed
+from tests.ha.lost_replies import LostReply, killed_after, killed_before, without_etcd
 from tests.integration.collection.playbook import results
-from tests.integration.vipu_servers import Machines
 from tests.waiting import until
 
 Task = dict[str, Any]
-
-
-@pytest.fixture
-def leader(controllers: Controllers) -> Iterator[Controller]:
-    """A leader with a rack whose agents are up, and partition p0."""
-    machines = Machines(2)
-    found = controllers.wait_leader()
-    put_rack(found.address, machines.agents)
-    for agent in machines.agents:
-        until(lambda id=agent.id: agent_state(found.address, id) == admin.AGENT_STATE_UP, 60, controllers.logs)
-    create(found.address, "p0")
-    yield found
-    machines.stop()
 
 
 @dataclass(frozen=True)
@@ -59,26 +45,6 @@ CHANGES = {
 }
 
 
-def killed_before(leader: Controller, change: Change) -> LostReply:
-    """Kill the leader before the request arrives: the change is not made."""
-    return LostReply(leader.address, change.method, before=leader.kill)
-
-
-def killed_after(leader: Controller, change: Change) -> LostReply:
-    """Kill the leader when the change was made, before its reply."""
-
-    def kill() -> None:
-        until(lambda: set(listed(leader.address)) == change.partitions)
-        leader.kill()
-
-    return LostReply(leader.address, change.method, after=kill)
-
-
-def without_etcd(leader: Controller, change: Change) -> LostReply:
-    """Cut the leader from etcd: it reports an unknown result (OPU625) or ends."""
-    return LostReply(leader.address, change.method, before=leader.relay.cut)
-
-
 @pytest.mark.parametrize("fault", [killed_before, killed_after, without_etcd])
 @pytest.mark.parametrize(
     ("change", "fast_path"),
@@ -90,13 +56,17 @@ def test_a_change_is_made_once(
     leader: Controller,
     tmp_path: Path,
     change: Change,
-    fault: Callable[[Controller, Change], LostReply],
+    fault: Callable[..., LostReply],
     fast_path: bool,
 ) -> None:
     (other,) = (each for each in controllers.all if each is not leader)
     folder = tmp_path / "play"
     folder.mkdir()
-    with closing(fault(leader, change)) as network:
+
+    def done() -> bool:
+        return set(listed(leader.address)) == change.partitions
+
+    with closing(fault(leader, change.method, done)) as network:
         first, second = results(
             folder,
             [change.task, change.task],

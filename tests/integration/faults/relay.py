@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ssl
 import sys
 from collections.abc import Awaitable, Callable
 
 Copy = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 Address = tuple[str, int]
+Tls = tuple[ssl.SSLContext, ssl.SSLContext]  # for clients, and as a client of the target
 
 
 async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -28,17 +30,18 @@ async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
         writer.close()
 
 
-async def relay(target: str, make_copy: Callable[[Address], Copy] = lambda client: copy) -> int:
+async def relay(target: str, make_copy: Callable[[Address], Copy] = lambda client: copy, tls: Tls | None = None) -> int:
     """Start a relay to a target and return its port.
 
     ``make_copy`` is called for each connection, with the address of the client. Its result copies the bytes of both
-    directions.
+    directions, with ``tls`` in clear.
     """
+    accept, connect = tls or (None, None)
     host, _, port = target.rpartition(":")
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            other_reader, other_writer = await asyncio.open_connection(host, int(port))
+            other_reader, other_writer = await asyncio.open_connection(host, int(port), ssl=connect)
         except OSError:
             writer.close()
             return
@@ -46,7 +49,7 @@ async def relay(target: str, make_copy: Callable[[Address], Copy] = lambda clien
         with contextlib.suppress(asyncio.CancelledError):  # the end of the process
             await asyncio.gather(forward(reader, other_writer), forward(other_reader, writer))
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=accept)
     return int(server.sockets[0].getsockname()[1])
 
 

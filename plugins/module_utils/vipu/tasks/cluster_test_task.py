@@ -12,8 +12,9 @@ from ...reconcile import Object
 from ...runner import Task, TaskError
 from ..cluster_test import table
 from ..cluster_test.failures import failure_message, flat, shortened
+from ..convergence import call_after_write
 from ..names import CLUSTER_TEST
-from ..options import VIPU, Run
+from ..options import VIPU, Run, connection
 
 _MAX_POLL_SECONDS = 20.0  # that one call waits for new results
 
@@ -92,12 +93,22 @@ def _covers(last: Object, cluster: Object, tests: t.Sequence[str]) -> bool:
 
 
 def _wait(run: Run, started: Object, tests: t.Sequence[str]) -> Object:
-    """Wait for the end of the run and return it. Raises TaskError after the timeout or when there are no results."""
+    """Wait for the end of the run and return it. Raises TaskError after the timeout or when there are no results.
+
+    The results are in the memory of the leader. When another controller leads, the tests are started again.
+    """
     id, timeout = run.params["cluster"], run.params["wait_timeout"]
     deadline = time.monotonic() + timeout
     while True:
         left = deadline - time.monotonic()
         found = run.transport.test_run(len(CLUSTER_TEST.choices), max(0.0, min(left, _MAX_POLL_SECONDS)))
+        if found["state"] == "none" and left > 0 and len(connection(run.params).addresses) > 1:
+            run.warnings.append(
+                "Started the test of cluster '%s' again: the results were in the memory of a controller that no longer "
+                "leads." % id
+            )
+            started = call_after_write(True, lambda: run.transport.start_test(id, run.params["tests"] or []))
+            continue
         if found["run_id"] != started["run_id"]:
             break
         if found["state"] != "running":

@@ -11,9 +11,10 @@ from ...errors import ERRORS
 from ...reconcile import OBJECTS_NOT_WRITTEN, Action, Failure, ItemError, Object, Step
 from .. import ipuof, objects
 from ..client import REMOVAL_SECONDS, Client, Connection, VipuError, partition_status
+from ..cluster_test.table import DEFAULT
 from ..contract import admin, virmgrpc
-from ..failover import may_be_made
 from ..names import CLUSTER_TEST, CLUSTER_TOPOLOGY, KIND, TOPOLOGY
+from .repeated import is_unknown, repeat, with_moved
 
 # Only administrators may apply batches, and Graphcore's controller does not support them.
 # Both cases still allow single partitions.
@@ -96,7 +97,7 @@ class GrpcTransport:
         try:
             reply = self._client.call(self._client.admin.Apply, request, "apply the batch")
         except VipuError as error:
-            if not self._is_unknown(error):
+            if not is_unknown(self._client, error):
                 raise
             return [ItemError.of(step, error.message, Failure.FAILED, error.error_code, unknown=True) for step in steps]
         self._access_keys.update(reply.access_keys)
@@ -135,16 +136,11 @@ class GrpcTransport:
             except ValueError as error:
                 errors.append(_invalid_value(step, error, failure))
             except VipuError as error:
-                unknown = self._is_unknown(error)
+                unknown = is_unknown(self._client, error)
                 errors.append(ItemError.of(step, error.message, failure, error.error_code, unknown))
                 if error.code in _NO_RESPONSE or unknown:
                     return errors + _not_tried(ordered[index:], "Not tried: %s" % error.message, error.error_code)
         return errors
-
-    def _is_unknown(self, error: VipuError) -> bool:
-        """Return whether a change may have been made, and another controller can report that."""
-        several = len(self._client.connection.addresses) > 1
-        return several and may_be_made(error.code, error.details, error.error_code)
 
     def _remove_partition(self, id: str, force: bool) -> None:
         request = virmgrpc.RemovePartitionRequest(partition_id=id, force=force)
@@ -172,19 +168,32 @@ class GrpcTransport:
     def issue_certificate(self, user: str, signing_request: bytes) -> str:
         request = admin.AddCertificateRequest(user_id=user, signing_request=signing_request)
         action = "issue a certificate for user '%s'" % user
-        reply = self._client.call(self._client.admin.AddCertificate, request, action)
+        # A later certificate of the same key replaces the earlier one.
+        reply = self._call_again(lambda: self._client.call(self._client.admin.AddCertificate, request, action))
         return str(reply.certificate.decode())
 
     def revoke_certificate(self, user: str, key: str) -> None:
         request = admin.RevokeCertificateRequest(user_id=user, key=key)
         action = "revoke a certificate of user '%s'" % user
-        self._client.call(self._client.admin.RevokeCertificate, request, action)
+        self._call_again(lambda: self._client.call(self._client.admin.RevokeCertificate, request, action))
 
     def start_test(self, cluster: str, tests: t.Sequence[str]) -> Object:
         numbers = [CLUSTER_TEST.number(test) for test in tests]
         request = admin.StartClusterTestRequest(cluster_id=cluster, tests=numbers)
-        reply = self._client.call(self._client.admin.StartClusterTest, request, "test cluster '%s'" % cluster)
-        return objects.test_run(reply.run)
+        before = self.test_run()["run_id"] if self._has_several() else None
+
+        def start() -> Object:
+            reply = self._client.call(self._client.admin.StartClusterTest, request, "test cluster '%s'" % cluster)
+            return objects.test_run(reply.run)
+
+        def started() -> Object | None:
+            """Return the run of an earlier attempt. The next leader has none."""
+            run = self.test_run()
+            is_new = run["run_id"] not in (None, before)
+            same = run["cluster"] == cluster and set(run["requested"]) == set(tests or DEFAULT)
+            return run if is_new and same else None
+
+        return repeat(self._client, start, started)[0]
 
     def test_run(self, known: int = 0, seconds: float = 0.0) -> Object:
         request = admin.GetClusterTestRequest(known_results=known, wait_milliseconds=int(seconds * 1000))
@@ -199,7 +208,17 @@ class GrpcTransport:
 
     def stop_test(self, run: Object) -> None:
         request = admin.StopClusterTestRequest(run_id=run["run_id"])
-        self._client.call(self._client.admin.StopClusterTest, request, "stop the cluster test")
+
+        def stopped() -> bool | None:
+            """Return True when the run has ended, also with its controller."""
+            last = self.test_run()
+            return None if last["run_id"] == run["run_id"] and last["state"] == "running" else True
+
+        def stop() -> bool:
+            self._client.call(self._client.admin.StopClusterTest, request, "stop the cluster test")
+            return True
+
+        repeat(self._client, stop, stopped)
 
     def partition_details(self, ids: t.Sequence[str]) -> dict[str, Object]:
         if not ids:
@@ -228,12 +247,29 @@ class GrpcTransport:
 
     def reset_partition(self, id: str, relocatable: bool) -> None:
         request = virmgrpc.ResetPartitionRequest(partition_id=id, relocatable=relocatable)
-        self._client.call(self._client.user.ResetPartition, request, "reset partition '%s'" % id)
+        call = self._client.user.ResetPartition
+        self._call_again(lambda: self._client.call(call, request, "reset partition '%s'" % id))
 
     def drain_agent(self, id: str, reason: str, force: bool, validate_only: bool) -> Object:
-        request = admin.DrainAgentRequest(id=id, service_reason=reason, force=force, validate_only=validate_only)
-        reply = self._client.call(self._client.admin.DrainAgent, request, "drain agent '%s'" % id)
-        return {"changed": reply.changed, "partitions": [objects.drained(item) for item in reply.partitions]}
+        def drain(validate_only: bool) -> Object:
+            request = admin.DrainAgentRequest(id=id, service_reason=reason, force=force, validate_only=validate_only)
+            reply = self._client.call(self._client.admin.DrainAgent, request, "drain agent '%s'" % id)
+            return {"changed": reply.changed, "partitions": [objects.drained(item) for item in reply.partitions]}
+
+        if validate_only:
+            return self._call_again(lambda: drain(True))
+        # A later attempt does not report the partitions that an earlier one has moved.
+        planned = self._call_again(lambda: drain(True)) if self._has_several() else None
+        drained, again = repeat(self._client, lambda: drain(False))
+        return with_moved(planned, drained, self.read("partition")) if planned and again else drained
+
+    def _has_several(self) -> bool:
+        """Return whether there are several controllers, of which the next one can lead."""
+        return len(self._client.connection.addresses) > 1
+
+    def _call_again(self, change: t.Callable[[], t.Any]) -> t.Any:
+        """Make a change with the same effect when it is made twice, again if its result is unknown."""
+        return repeat(self._client, change)[0]
 
     def ipuof_config(self, id: str) -> list[Object]:
         request = virmgrpc.GetPartitionIpuofConfigRequest(partition_id=id)
