@@ -6,7 +6,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -50,6 +50,7 @@ class Client(threading.Thread):
     record: WriterRecord = field(default_factory=WriterRecord)
     acknowledged_at: list[float] = field(default_factory=list)  # monotonic times
     calls: list[tuple[str, Call]] = field(default_factory=list)  # with the id
+    last_error: str = ""  # of a change since the last acknowledgement
 
     def __post_init__(self) -> None:
         super().__init__(name=f"client-{self.number}", daemon=True)
@@ -106,6 +107,7 @@ class Client(threading.Thread):
                 getattr(self._stubs[self._target], method)(request, timeout=CALL_SECONDS)
             except grpc.RpcError as error:
                 code, details = error.code(), error.details() or ""
+                self.last_error = f"{method}: {code.name}: {details}"
                 if code is grpc.StatusCode.RESOURCE_EXHAUSTED and method == "CreatePartition":
                     return False  # the rack is full
                 refused = code is grpc.StatusCode.UNAVAILABLE and any(text in details for text in _REFUSED)
@@ -127,6 +129,7 @@ class Client(threading.Thread):
                 self.record.present.pop(id, None)
                 return False
             self._record(id, action, Result.DONE, start)
+            self.last_error = ""
             self.record.acknowledged += 1
             self.acknowledged_at.append(time.monotonic())
             return True
@@ -180,6 +183,11 @@ class CheckedLoad:
         for client in self.clients:
             client.join(3 * CALL_SECONDS)
             assert not client.is_alive(), "a call neither failed nor returned"
+
+    def errors(self) -> str:
+        """Return the last errors of the clients, the most frequent first, with the number of clients."""
+        counts = Counter(client.last_error or "none" for client in self.clients)
+        return "\n".join(f"{count:3} × {error}" for error, count in counts.most_common())
 
     def outage(self, since: float) -> float:
         """Return the longest time without an acknowledgement that begins after ``since``, up to now.

@@ -134,6 +134,20 @@ class EtcdCluster:
         status = self.status(node)
         return bool(status.leader == status.header.member_id)
 
+    def states(self) -> str:
+        """Return what each node reports, for the message of a failed test, and the ends of the logs."""
+        lines = []
+        for node in self.nodes:
+            try:
+                status = self.status(node)
+                role = {0: "no leader", status.header.member_id: "leads"}.get(status.leader, "follows")
+                lines.append(f"{node.name}: {role}, term {status.raftTerm}, index {status.raftIndex}")
+            except grpc.RpcError as error:
+                lines.append(f"{node.name}: {error.code().name}")
+            log = node.folder.parent / f"{node.name}.log"
+            lines += [f"  {line}" for line in log.read_text(errors="replace").splitlines()[-8:]]
+        return "\n".join(lines)
+
     def _members(self) -> Sequence[Any]:
         with grpc.insecure_channel(self.nodes[0].address) as channel:
             return rpc.ClusterStub(channel).MemberList(rpc.MemberListRequest(), timeout=10).members
