@@ -202,6 +202,14 @@ options:
             description: IP addresses.
             type: list
             elements: str
+          address_choices:
+            description:
+              - IP addresses to choose from, in order of preference. The port gets the first one that no other port of its network has.
+              - When another client takes that address first, the task chooses the next one.
+              - A port that is in use, or that has one of them, keeps its addresses.
+              - Mutually exclusive with O(config.ports[].addresses) and O(config.ports[].subnets).
+            type: list
+            elements: str
           subnets:
             description: Subnets of a new port. It gets a free address from each of them, in addition to O(config.ports[].addresses).
             type: list

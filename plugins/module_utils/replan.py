@@ -92,8 +92,11 @@ def _differs(rejected: dict[_Key, Step], steps: list[Step]) -> bool:
 
 
 def _need(step: Step | None) -> t.Any:
-    """Return what an object needs; an object without a step is absent, as desired."""
-    return step and (step.action, step.changed_fields)
+    """Return what an object needs; an object without a step is absent, as desired.
+
+    The desired object is part of it, because a plan can choose a value that no other object has.
+    """
+    return step and (step.action, step.changed_fields, step.desired)
 
 
 def _key(step: Step) -> _Key:

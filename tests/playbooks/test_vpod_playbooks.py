@@ -15,7 +15,7 @@ from ansible_collections.openipu.pod.plugins.module_utils.vipu.object_rules impo
 from tests import ROOT
 from tests.integration.bringup.own_twin import BIN
 from tests.integration.collection.playbook import results
-from tests.playbooks.test_vpod_checks import ID, ROLE, VARIABLES
+from tests.playbooks.test_vpod_checks import ROLE, VARIABLES
 from tests.unit.collection.awx.content import load, named
 
 ORDER = {
@@ -182,38 +182,41 @@ def test_the_address_without_services_is_not_checked(tmp_path: Path) -> None:
     assert "Read the tenants of the data network" in output  # fails without a cloud
 
 
-TAKEN = {"network": "control", "name": "blue-controller-control", "addresses": ["10.4.0.10"]}
-OWN = {"name": "red-controller-control", "addresses": ["10.4.0.11"]}
 LISTED = {"vpod_controller_addresses": ["10.4.0.10", "10.4.0.11"]}
+GIVEN = {"vpod_controller_address": "10.4.0.77"}
+PORT = {"name": "red-controller-control", "addresses": ["10.4.0.151"]}
 
 
-def controller_address(folder: Path, *ports: dict[str, Any], **settings: Any) -> tuple[list[str], str]:
-    """Return the address that a controller VM requests, if any, and the message of an order without a free one.
-
-    ``ports`` are in the control network of the tenant. ``settings`` are variables of the role.
-    """
-    tasks = {task["name"]: task for task in yaml.safe_load((ROLE / "plan_controller_vm.yml").read_text())}
-    names = list(tasks)
-    read, check = "Read the used addresses of the control network", "Reject an order without a free address"
-    assert names.index(read) < names.index("Plan the controller VM") < names.index(check)
-    done = results(
-        folder,
-        [
+@pytest.mark.parametrize(
+    ("settings", "addresses"),
+    [
+        ({}, {}),  # Neutron chooses it
+        (LISTED, {"address_choices": ["10.4.0.10", "10.4.0.11"]}),
+        ({**LISTED, "vpod_controller_address": ""}, {"address_choices": ["10.4.0.10", "10.4.0.11"]}),  # as in AWX
+        ({**LISTED, **GIVEN}, {"addresses": ["10.4.0.77"]}),
+        ({**GIVEN, "vpod_own": {"ports": [PORT]}}, {}),  # an existing VM keeps its address
+        (
             {
-                "ansible.builtin.set_fact": {
-                    "vpod_control_reach": {"tenants": [{"reachable": {"ports": list(ports)}}]}
-                },
-                "when": tasks[read]["when"],
+                **GIVEN,
+                "vpod_own": {"ports": [PORT]},
+                "vpod_controller_plan": {"servers": {"created": ["red-controller"]}},
             },
-            {"ansible.builtin.debug": {"msg": "{{ vpod_controller_ports[0].addresses | default([]) }}"}},
-            {**tasks[check], "ignore_errors": True},
-        ],
+            {"addresses": ["10.4.0.77"]},  # a port of a failed run
+        ),
+    ],
+)
+def test_the_controller_vm_gets_an_address_of_the_certificate(
+    tmp_path: Path, settings: dict[str, Any], addresses: dict[str, Any]
+) -> None:
+    """The module chooses the first free one, also while other orders do so."""
+    [result] = results(
+        tmp_path,
+        [{"ansible.builtin.debug": {"msg": "{{ vpod_controller_ports[0] }}"}}],
         **{
             **yaml.safe_load((ROLE.parent / "defaults/main.yml").read_text()),
             **yaml.safe_load((ROLE.parent / "vars/main.yml").read_text()),
             **VARIABLES,
             "vpod_tenant_settings": {"control_network": "control", "common_networks": []},
-            "vpod_neutron": {"shares": [{"kind": "network", "name": "control", "project": "research"}]},
             "vpod_own": {"ports": []},
             "pod_name": "pod",
             "pod_openstack_config": {"subnets": []},
@@ -221,81 +224,4 @@ def controller_address(folder: Path, *ports: dict[str, Any], **settings: Any) ->
             **settings,
         },
     )
-    [shown] = [result["msg"] for result in done if isinstance(result.get("msg"), list)]
-    return shown, "".join(result["msg"] for result in done if result["failed"])
-
-
-@pytest.mark.parametrize(
-    ("ports", "settings", "addresses"),
-    [
-        ([], {}, []),  # Neutron chooses it
-        ([], LISTED, ["10.4.0.10"]),
-        ([TAKEN], LISTED, ["10.4.0.11"]),
-        ([{**TAKEN, "network": "data"}], LISTED, ["10.4.0.10"]),
-        ([TAKEN], {**LISTED, "vpod_controller_address": ""}, ["10.4.0.11"]),  # an answer of AWX
-        ([TAKEN], {**LISTED, "vpod_controller_address": "10.4.0.77"}, ["10.4.0.77"]),
-        # The network has no ports of vPODs before it is shared.
-        ([TAKEN], {**LISTED, "vpod_neutron": {"shares": []}}, ["10.4.0.10"]),
-    ],
-)
-def test_a_new_controller_vm_gets_the_first_free_address(
-    tmp_path: Path, ports: list[dict[str, Any]], settings: dict[str, Any], addresses: list[str]
-) -> None:
-    assert controller_address(tmp_path, *ports, **settings) == (addresses, "")
-
-
-@pytest.mark.parametrize(
-    ("own", "created", "addresses"),
-    [
-        ([OWN], [], []),  # an existing VM keeps its address
-        ([{**OWN, "addresses": ["10.4.0.151"]}], [], []),
-        ([OWN], ["red-controller"], ["10.4.0.11"]),  # a port of a failed run
-        ([{**OWN, "addresses": ["10.4.0.151"]}], ["red-controller"], ["10.4.0.10"]),
-    ],
-)
-def test_a_port_keeps_its_address(
-    tmp_path: Path, own: list[dict[str, Any]], created: list[str], addresses: list[str]
-) -> None:
-    plan = {"servers": {"created": created}}
-    in_network = [{**port, "network": "control"} for port in own]
-    found = controller_address(tmp_path, *in_network, **LISTED, vpod_own={"ports": own}, vpod_controller_plan=plan)
-    assert found == (addresses, "")
-
-
-def test_an_order_without_a_free_address_is_rejected(tmp_path: Path) -> None:
-    other = {**TAKEN, "addresses": ["10.4.0.11", "10.4.1.11"]}
-    assert controller_address(tmp_path, TAKEN, other, **LISTED) == (
-        [],
-        "Cannot create controller VM 'red-controller': all addresses of vpod_controller_addresses are in use in "
-        "network 'control' (10.4.0.10, 10.4.0.11). Nothing was changed. Destroy a vPOD, or add an address to "
-        "vpod_controller_addresses and to the certificate of the V-IPU controller (vipu_server_tls_names).",
-    )
-    existing = controller_address(tmp_path, TAKEN, other, **LISTED, vpod_own={"ports": [OWN]})
-    assert existing == ([], "")
-
-
-@pytest.mark.parametrize(
-    ("shared_with", "project"),
-    [
-        (["team-b", "research"], "research"),
-        (["*"], "research"),
-        ([ID, "team-b"], "team-b"),  # the management network, before the first vPOD of the tenant
-        ([ID], ""),
-        ([], ""),
-    ],
-)
-def test_the_ports_of_a_shared_control_network_are_read(tmp_path: Path, shared_with: list[str], project: str) -> None:
-    shares = [{"kind": "network", "name": "control", "project": each} for each in shared_with]
-    others = [{**share, "name": "data", "project": "other"} for share in shares]
-    groups = [{**share, "kind": "security_group", "project": "other"} for share in shares]
-    [result] = results(
-        tmp_path,
-        [{"ansible.builtin.debug": {"msg": "{{ vpod_control_project }}"}}],
-        **{
-            **yaml.safe_load((ROLE.parent / "vars/main.yml").read_text()),
-            **VARIABLES,
-            "vpod_control_network": "control",
-        },
-        vpod_neutron={"shares": [*groups, *others, *shares]},
-    )
-    assert result["msg"] == project
+    assert {key: value for key, value in result["msg"].items() if key.startswith("address")} == addresses

@@ -260,8 +260,9 @@ def _port(item: Object) -> Object:
                 "Cannot read the MAC of port '%s': '%s' is not of the form 0c:42:a1:00:05:01. Correct it."
                 % (name, item["mac"])
             )
-    if "addresses" in item:
-        item["addresses"] = [_address(text, "an address of port '%s'" % name) for text in item["addresses"]]
+    for field in ("addresses", "address_choices"):
+        if field in item:
+            item[field] = [_address(text, "an address of port '%s'" % name) for text in item[field]]
     if item.get("dns_name") and not all(_LABEL.fullmatch(label) for label in item["dns_name"].rstrip(".").split(".")):
         raise UserError(
             "Cannot read the DNS name of port '%s': '%s' has characters other than letters, digits and '-'. Correct it."

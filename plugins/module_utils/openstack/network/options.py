@@ -14,6 +14,7 @@ _NAME: dict[str, t.Any] = {"type": "str", "required": True}
 _BOOL: dict[str, t.Any] = {"type": "bool"}
 _INT: dict[str, t.Any] = {"type": "int"}
 _LIST: dict[str, t.Any] = {"type": "list", "elements": "str"}
+PORT_CONFLICTS = [("addresses", "address_choices"), ("subnets", "address_choices")]
 
 
 def _list_of(options: dict[str, t.Any], **more: t.Any) -> dict[str, t.Any]:
@@ -76,6 +77,7 @@ CONFIG_OPTIONS: dict[str, t.Any] = {
             "network": _NAME,
             "mac": _STR,
             "addresses": _LIST,
+            "address_choices": _LIST,
             "subnets": _LIST,
             "dns_name": _STR,
             "port_security": _BOOL,
@@ -87,7 +89,8 @@ CONFIG_OPTIONS: dict[str, t.Any] = {
             "hardware_offload": _BOOL,
             "admin_state_up": _BOOL,
             "description": _STR,
-        }
+        },
+        mutually_exclusive=PORT_CONFLICTS,
     ),
     "routers": _list_of(
         {

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from ...reconcile import Action, Family, Object, Step, plan
 from . import checks
+from .address_choice import choose_addresses
 from .deletion import check_complete, check_remaining_ports
 from .families import FAMILIES, INTERFACE, PORT, ROUTER, SHARE, Objects, absent_shares
 from .limits import Limits, check_limits
@@ -47,6 +48,7 @@ def plan_network(desired: Objects, state: NetworkState, owner: str, deletions: D
     actual = state.objects
     if PORT.kind in desired:
         ports, actual_ports = match_ports(desired[PORT.kind], actual[PORT.kind], owner)
+        ports = choose_addresses(ports, actual_ports, state)
         desired, actual = {**desired, PORT.kind: ports}, {**actual, PORT.kind: actual_ports}
     steps = _steps(desired, actual, owner, deletions)
     if not deletions.despite_doubt:

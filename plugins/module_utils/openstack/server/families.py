@@ -9,7 +9,7 @@ import typing as t
 
 from ...reconcile import Family, Field, Mode, Object
 from ..network.families import PORT
-from ..network.options import CONFIG_OPTIONS
+from ..network.options import CONFIG_OPTIONS, PORT_CONFLICTS
 
 SERVER = Family(
     "server",
@@ -32,7 +32,7 @@ _PORT: dict[str, t.Any] = CONFIG_OPTIONS[PORT.plural]["options"]
 NETWORK_OPTIONS: dict[str, t.Any] = {
     "network": _NAME,
     "name": _STR,
-    **{name: _PORT[name] for name in ("addresses", "subnets", "port_security", "security_groups")},
+    **{name: _PORT[name] for name in ("addresses", "address_choices", "subnets", "port_security", "security_groups")},
     **{name: _PORT[name] for name in ("vnic_type", "hardware_offload")},
 }
 OPTIONS: dict[str, t.Any] = {
@@ -50,7 +50,12 @@ OPTIONS: dict[str, t.Any] = {
             "key_pair": {"type": "str", "no_log": False},  # the name of the key, not a secret
             "user_data": {"type": "str", "no_log": True},
             "config_drive": {"type": "bool"},
-            "networks": {"type": "list", "elements": "dict", "options": NETWORK_OPTIONS},
+            "networks": {
+                "type": "list",
+                "elements": "dict",
+                "options": NETWORK_OPTIONS,
+                "mutually_exclusive": PORT_CONFLICTS,
+            },
         },
     },
 }
