@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from openipu.dashboard import awx, controller, orders, ownership, settings
 from openipu.dashboard.controller import ControllerError
 from openipu.dashboard.orders import Flavor, Order, OrderError, Usage
-from openipu.dashboard.ownership import Objects, Project, Vpod
+from openipu.dashboard.ownership import Object, Objects, Project, Vpod
 from openipu.dashboard.settings import SettingsError
 
 _log = logging.getLogger(__name__)
@@ -124,12 +124,24 @@ class Tenant:
 
     @cached_property
     def ipu_usage(self) -> Usage | None:
-        """Quota of the project in IPUs, and the IPUs of its vPODs. None without a quota. Raises ControllerError."""
+        """Quota of the team of the project in IPUs, and the IPUs of its vPODs and orders. None without a quota.
+
+        Raises ControllerError.
+        """
         found = self.settings.awx
         # Teams have names of projects, which are unique in one domain only.
         foreign = found is not None and self._cloud.domain_id != found.domain
         quota = None if foreign else self.settings.quota(self.project.name)
-        return None if quota is None else Usage(quota, self.objects.ipus)
+        if quota is None:
+            return None
+        team, limit = quota
+        return Usage(limit, ownership.ipus([*self.objects.allocations, *self._orders_of(team)]))
+
+    def _orders_of(self, team: str) -> list[Object]:
+        """Return the allocations of the orders of a team. Only operators may see them. Raises ControllerError."""
+        file = self.settings.operator_file
+        with _controller_errors():
+            return ownership.of_orders(team, controller.allocations(file)) if file and _is_there(file) else []
 
     def _ipu_usages(self) -> dict[str, Usage]:
         """Return the quota in IPUs, unless the tenant has an allocation in pod.yml, which limits it. Raises OrderError.

@@ -36,6 +36,13 @@ def read(file: Path) -> Objects:
         return Objects(found["allocation"], partitions)
 
 
+def allocations(file: Path) -> list[Object]:
+    """Return the allocations that the credentials may see."""
+    with _transport(file) as transport:
+        found: list[Object] = transport.read("allocation")
+        return found
+
+
 def remove_partition(file: Path, id: str) -> None:
     """Remove a partition. The call returns after its machines released the IPUs."""
     with _errors(), Client(read_connection(file, timeout=_SECONDS)) as client:

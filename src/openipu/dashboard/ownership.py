@@ -33,10 +33,10 @@ class Objects:
     allocations: Sequence[Object] = ()
     partitions: Sequence[Object] = ()
 
-    @property
-    def ipus(self) -> int:
-        """Number of IPUs of the machines in the allocations."""
-        return sum(len(each["agents"]) for each in self.allocations) * IPUS_PER_MACHINE
+
+def ipus(allocations: Iterable[Object]) -> int:
+    """Return the number of IPUs of the machines in allocations."""
+    return sum(len(each["agents"]) for each in allocations) * IPUS_PER_MACHINE
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,11 @@ def owned(owner: Project, objects: Objects) -> Objects:
         [each for each in objects.allocations if each["id"] in names],
         [each for each in objects.partitions if each["allocation"] in names],
     )
+
+
+def of_orders(team: str, allocations: Iterable[Object]) -> list[Object]:
+    """Return the allocations of the orders of IPUs of a team, which the playbook names ``TEAM.ORDER``."""
+    return [each for each in allocations if each["id"].startswith(f"{team}.")]
 
 
 def vpods(owner: Project, objects: Objects) -> list[Vpod]:

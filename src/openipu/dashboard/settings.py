@@ -62,9 +62,10 @@ class Settings:
     teams: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     tenants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def quota(self, project: str) -> int | None:
-        """Return the quota of a project in IPUs, by the name of the project. None without a quota."""
-        return next((team["ipus"] for team in self.teams.values() if team.get("project") == project), None)
+    def quota(self, project: str) -> tuple[str, int] | None:
+        """Return the team of a project and its quota in IPUs, by the name of the project. None without a quota."""
+        found = ((name, team["ipus"]) for name, team in self.teams.items() if team.get("project") == project)
+        return next(found, None)
 
     def tenant(self, project: str) -> Mapping[str, Any]:
         """Return the settings of a tenant, by the name of its project. Empty if they are not known."""

@@ -40,7 +40,7 @@ def test_quotas_and_tenants_are_variables_of_the_inventory(tmp_path: Path) -> No
     pod = load(str(files.write(tail=tenants + teams + allocations)))
     assert pod.cloud
     found = parse({"teams": quotas(pod.teams), "tenants": openstack_networks.tenants(pod, pod.cloud)})
-    assert [found.quota(name) for name in ("research", "red", "other")] == [8, None, None]
+    assert [found.quota(name) for name in ("research", "red", "other")] == [("red", 8), None, None]
     assert "allocation" in found.tenant("own")
     assert found.tenant("research") == found.tenant("other") != found.tenant("own")
     assert (Settings().quota("research"), Settings().tenant("research")) == (None, {})
