@@ -261,12 +261,7 @@ POD_USERS = [{"id": "listed", "role": "user", "allocations": []}, {"id": "later"
     ],
 )
 def test_only_users_of_the_vpod_are_deleted(tmp_path: Path, user: str, state: str, allocations: list[str]) -> None:
-    tasks = {task["name"]: task for task in yaml.safe_load((ROLE / "destroy.yml").read_text())[0]["block"]}
-    revoke, report, remove = (
-        tasks["Revoke the allocation of the V-IPU user"],
-        tasks["Report the kept V-IPU user"],
-        tasks["Remove the access key and the certificate of the deleted V-IPU user"],
-    )
+    revoke, report, remove = yaml.safe_load((ROLE / "revoke_user.yml").read_text())
     options = revoke["openipu.pod.vipu_user"]
     shown, *removed = results(
         tmp_path,
@@ -276,7 +271,7 @@ def test_only_users_of_the_vpod_are_deleted(tmp_path: Path, user: str, state: st
             {"ansible.builtin.debug": {"msg": "removed"}, "when": remove["when"], "vars": remove["vars"]},
         ],
         **{**yaml.safe_load((ROLE.parent / "vars/main.yml").read_text()), **VARIABLES},
-        vpod_user=user,
+        vpod_revoked=user,
         vpod_vipu={"users": USERS, "partitions": []},
         vpod_record={"vipu_users": {"removed": [] if user == "before" else [user]}},
         vipu_pod_users=POD_USERS,
@@ -287,6 +282,36 @@ def test_only_users_of_the_vpod_are_deleted(tmp_path: Path, user: str, state: st
         "user. If it is not needed, delete it with: vipu-admin remove user before"
     )
     assert [result["msg"] for result in removed] == [kept] * (user == "before") + ["removed"] * (state == "absent")
+
+
+@pytest.mark.parametrize(
+    ("user", "recorded", "revoked"),
+    [
+        (None, [], []),
+        (None, ["earlier", "present"], ["earlier", "present"]),
+        ("present", ["earlier", "present"], ["present", "earlier"]),
+        ("other", ["earlier"], ["other", "earlier"]),
+    ],
+)
+def test_the_rights_of_all_users_of_the_vpod_are_revoked(
+    tmp_path: Path, user: str | None, recorded: list[str], revoked: list[str]
+) -> None:
+    """The variable may have changed since the order. That of the command line must not replace those of the loop."""
+    tasks = {task["name"]: task for task in yaml.safe_load((ROLE / "destroy.yml").read_text())[0]["block"]}
+    include = tasks["Revoke the rights of the V-IPU users"]
+    (tmp_path / "revoke_user.yml").write_text(
+        yaml.safe_dump([{"ansible.builtin.debug": {"msg": "{{ vpod_revoked }}"}}])
+    )
+    include["ansible.builtin.include_tasks"]["file"] = str(tmp_path / "revoke_user.yml")
+    assert "vpod_user }}" not in (ROLE / "revoke_user.yml").read_text()
+    done = results(
+        tmp_path,
+        [include, {"ansible.builtin.debug": {"msg": "end"}}],
+        *(["--extra-vars", json.dumps({"vpod_user": user})] if user else []),
+        **{**yaml.safe_load((ROLE.parent / "vars/main.yml").read_text()), **VARIABLES},
+        vpod_record={"vipu_users": {"removed": recorded}},
+    )
+    assert [result["msg"] for result in done if "results" not in result] == [*revoked, "end"]
 
 
 @pytest.mark.parametrize(
@@ -386,7 +411,7 @@ def test_a_vpod_without_a_user_of_a_secure_controller_is_reported(
 def test_another_user_replaces_none_that_an_order_created(
     tmp_path: Path, user: str, recorded: list[str], former: str | None
 ) -> None:
-    """The destruction deletes only the present user."""
+    """Both would have access until the vPOD is destroyed."""
     done = results(
         tmp_path,
         [
