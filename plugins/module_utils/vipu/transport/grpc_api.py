@@ -16,6 +16,7 @@ from ..contract import admin, virmgrpc
 from ..names import CLUSTER_TEST, CLUSTER_TOPOLOGY, KIND, TOPOLOGY
 from .repeated import is_unknown, repeat, with_moved
 
+_T = t.TypeVar("_T")
 # Only administrators may apply batches, and Graphcore's controller does not support them.
 # Both cases still allow single partitions.
 _NO_BATCHES = ("UNIMPLEMENTED", "PERMISSION_DENIED")
@@ -267,7 +268,7 @@ class GrpcTransport:
         """Return whether there are several controllers, of which the next one can lead."""
         return len(self._client.connection.addresses) > 1
 
-    def _call_again(self, change: t.Callable[[], t.Any]) -> t.Any:
+    def _call_again(self, change: t.Callable[[], _T]) -> _T:
         """Make a change with the same effect when it is made twice, again if its result is unknown."""
         return repeat(self._client, change)[0]
 
