@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +22,7 @@ from openipu.vipu.domain.model import Agent, Delete, Kind, Put
 from openipu.vipu.domain.state import State
 from openipu.vipu.server.initialise import initialise
 from openipu.vipu.storage import snapshot
-from openipu.vipu.storage.etcd import content, writes
+from openipu.vipu.storage.etcd import content, election, writes
 from openipu.vipu.storage.etcd.keys import Location, end_of
 from openipu.vipu.storage.interface import LeadershipLostError, NotLeaderError, StoreError
 from openipu.vipu.storage.store import Store
@@ -185,6 +188,28 @@ def test_an_attempt_that_was_executed_without_a_response(start: Start, monkeypat
     first = write_revision(store, state, *agents(2))
     assert lost
     assert write_revision(store, state, Put(Agent("next", "10.0.0.7"))) == first + 1
+
+
+def test_a_slow_election_is_followed_by_a_renewal(location: Location, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lease began before the election, so a third of it can be over when the election is won."""
+    replica, shift, renewed = Replica(location, ttl=12), [0.0], Event()
+    call, keep_alive = replica.client.call, replica.client.keep_alive
+
+    def call_slowly(service: str, method: str, request: Any) -> Any:
+        response = call(service, method, request)
+        shift[0] += 6.0 if method == "Txn" else 0.0
+        return response
+
+    def renew(*arguments: Any) -> Any:
+        renewed.set()
+        return keep_alive(*arguments)
+
+    monkeypatch.setattr(replica.client, "call", call_slowly)
+    monkeypatch.setattr(replica.client, "keep_alive", renew)
+    monkeypatch.setattr(election, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + shift[0]))
+    with closing(replica):
+        assert replica.leadership.campaign()
+        assert renewed.wait(2.0)  # a third of the lease is 4 s
 
 
 def test_epochs_increase(start: Start) -> None:

@@ -121,7 +121,7 @@ class Leadership:
     def _keep_alive(self) -> None:
         interval = self._ttl / _RENEWALS
         renewed = self._expiry - self._ttl * (1 - _DRIFT)
-        pause = interval
+        pause = max(0.0, renewed + interval - time.monotonic())  # less after a slow election
         while not self._stopping.wait(pause):
             sent = time.monotonic()
             pause = interval
