@@ -262,7 +262,7 @@ class GrpcTransport:
         # A later attempt does not report the partitions that an earlier one has moved.
         planned = self._call_again(lambda: drain(True)) if self._has_several() else None
         drained, again = repeat(self._client, lambda: drain(False))
-        return with_moved(planned, drained, self.read("partition")) if planned and again else drained
+        return with_moved(planned, drained, lambda: self.read("partition")) if planned and again else drained
 
     def _has_several(self) -> bool:
         """Return whether there are several controllers, of which the next one can lead."""

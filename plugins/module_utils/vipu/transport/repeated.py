@@ -50,14 +50,17 @@ def repeat(
     raise AssertionError
 
 
-def with_moved(planned: Object, drained: Object, partitions: t.Iterable[Object]) -> Object:
+def with_moved(planned: Object, drained: Object, read: t.Callable[[], t.Iterable[Object]]) -> Object:
     """Return the result of a drain whose first attempt may have moved partitions before its response was lost.
 
-    ``planned``: what the drain would do, read before it. ``drained``: result of the last attempt. ``partitions``: those
-    that exist now.
+    ``planned``: what the drain would do, read before it. ``drained``: result of the last attempt. ``read`` returns the
+    partitions that exist now. When it fails, only the last attempt tells what moved, because the drain is done.
     """
     listed = {item["id"] for item in drained["partitions"]}
-    lost = {item["id"] for item in partitions} - listed
+    try:
+        lost = {item["id"] for item in read()} - listed
+    except VipuError:
+        lost = set()
     moved = [item for item in planned["partitions"] if item["moves"] and item["id"] in lost]
     return {
         "changed": planned["changed"] or drained["changed"],

@@ -115,8 +115,8 @@ class Server:
 
         Raises ListenError or OSError with a message. After any error, all parts are stopped.
         """
-        self.controller.start()
         try:
+            self.controller.start()
             bound = self._bound or self._endpoints.bind()
             if self.exporter is not None and not self._serves_metrics:
                 self.exporter.bind()

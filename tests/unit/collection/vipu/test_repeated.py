@@ -80,10 +80,18 @@ def test_a_drain_reports_what_an_earlier_attempt_moved() -> None:
     planned = {"changed": True, "partitions": [entry("p1"), entry("p2"), entry("p3", moves=False), entry("p4")]}
     drained = {"changed": False, "partitions": [entry("p2"), entry("p3", moves=False)]}
     existing = [{"id": id} for id in ("p1", "p2", "p3")]  # another client has removed p4
-    assert with_moved(planned, drained, existing) == {
+    assert with_moved(planned, drained, lambda: existing) == {
         "changed": True,
         "partitions": [entry("p1"), entry("p2"), entry("p3", moves=False)],
     }
+
+
+def test_a_drain_whose_partitions_cannot_be_read_is_done() -> None:
+    def fail() -> list[dict[str, Any]]:
+        raise LOST
+
+    drained = {"changed": False, "partitions": [entry("p2")]}
+    assert with_moved({"changed": True, "partitions": [entry("p1")]}, drained, fail) == {**drained, "changed": True}
 
 
 @pytest.mark.parametrize(
