@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from .messages import ROOT
@@ -46,8 +44,9 @@ PAGES = [page for group in GROUPS for page in group]
 @pytest.mark.runs
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("pages", [pytest.param(group, id=group[0]) for group in GROUPS])
-def test_the_commands_of_a_page_work(pages: tuple[str, ...], tmp_path: Path) -> None:
-    with checkout(tmp_path) as shell:
+def test_the_commands_of_a_page_work(pages: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("page")  # a short name: paths of sockets have at most 107 characters
+    with checkout(folder) as shell:
         for page in pages:
-            shell.run(f"cd {tmp_path}/openipu.pod", 20)
+            shell.run(f"cd {folder}/openipu.pod", 20)
             run_page(ROOT / page, shell)
