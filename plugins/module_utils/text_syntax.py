@@ -38,10 +38,11 @@ _SPACES = "\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"  # that look like a spac
 _UNUSUAL_SPACE = re.compile("[%s]" % _SPACES)
 # Characters in the place of a space, of the dash of a list item, and of a colon or comma of Chinese keyboards.
 _LOOKALIKE = re.compile(
-    "(?:^ *|[:,{\\[-] *)(?P<space>[%s])|^ *(?P<dash>[\u2010-\u2015\u2022\u2212]) |(?P<colon>\uff1a)|(?P<comma>\uff0c)"
+    "(?:^ *|[:,{\\[-] *)(?P<space>[%s]+)|^ *(?P<dash>[\u2010-\u2015\u2022\u2212]) |(?P<colon>\uff1a)|(?P<comma>\uff0c)"
     % _SPACES
 )
-_PLAIN = {"space": "a space", "dash": "'-'", "colon": "':'", "comma": "','"}
+_PLAIN = {"space": " ", "dash": "-", "colon": ":", "comma": ","}
+_MAX_TRIED = 20  # maximum number of lookalike characters above a problem that are replaced to find the wrong one
 _CONFLICT = ("<<<<<<< ", "=======", ">>>>>>> ")  # lines of Git
 _COMMENT = re.compile(r"(?:^|\s)#.*")
 _DASH_WITHOUT_SPACE = re.compile(r"\s*-[\w{\[\"']")
@@ -62,6 +63,12 @@ class Position(t.NamedTuple):
         """Return the position of a mark of PyYAML, which counts from 0."""
         return cls(mark.line + 1, mark.column + 1)
 
+    @classmethod
+    def first(cls, text: str, character: str) -> Position:
+        """Return the position of the first occurrence of a character."""
+        before = text.partition(character)[0]
+        return cls(before.count("\n") + 1, len(before) - before.rfind("\n"))
+
 
 class Problem(t.NamedTuple):
     """Error of a parser: where it cannot continue, and where it began to read the part with the error."""
@@ -70,6 +77,14 @@ class Problem(t.NamedTuple):
     place: Position
     context: str
     begin: Position | None
+
+    @classmethod
+    def of(cls, error: t.Any) -> Problem | None:
+        """Return the problem of an error of PyYAML, None without a place."""
+        mark, begin = error.problem_mark or error.context_mark, error.context_mark
+        if not mark:
+            return None
+        return cls(error.problem or "", Position.of(mark), error.context or "", begin and Position.of(begin))
 
 
 def unusual_space(text: str) -> str | None:
@@ -81,24 +96,29 @@ def unusual_space(text: str) -> str | None:
 
 
 def _lookalike(character: str, kind: str) -> str:
-    name, plain = unicodedata.name(character).lower(), _PLAIN[kind]
+    name, plain = unicodedata.name(character).lower(), "a space" if kind == "space" else "'%s'" % _PLAIN[kind]
     return "a character that looks like %s (%s, U+%04X): replace it with %s" % (plain, name, ord(character), plain)
 
 
-def explain(content: str, problem: Problem, quoted: Position | None) -> tuple[Position, str]:
+def explain(
+    content: str, problem: Problem, quoted: Position | None, fails_at: t.Callable[[str], Position | None]
+) -> tuple[Position, str]:
     """Return the place and the message of a problem in a YAML text.
 
     ``quoted`` is the begin of a text in quotes that spans several lines and ends in the line of the problem.
+    ``fails_at`` returns where the parser cannot continue in a text, None for a valid one.
     """
-    return _Explanation(content, problem).found(quoted)
+    return _Explanation(content, problem, fails_at).found(quoted)
 
 
 class _Explanation:
     """Search for the mistake behind a problem, from certain causes to likely ones."""
 
-    def __init__(self, content: str, problem: Problem) -> None:
+    def __init__(self, content: str, problem: Problem, fails_at: t.Callable[[str], Position | None]) -> None:
+        self._text = content.splitlines(keepends=True)
         self._lines = [_COMMENT.sub("", line) for line in content.splitlines()]
         self._problem = problem
+        self._fails_at = fails_at
 
     def found(self, quoted: Position | None) -> tuple[Position, str]:
         place, begin = self._problem.place, self._problem.begin
@@ -114,13 +134,24 @@ class _Explanation:
         return self._bracket() or self._dash() or self._parsed()
 
     def _separator(self) -> tuple[Position, str] | None:
-        """Return the first character that only looks like a separator of YAML, or the first line of a conflict."""
-        for number, line in enumerate(self._lines[: self._problem.place.line], 1):
+        """Return the first line of a conflict, or the character that only looks like a separator of YAML.
+
+        Such characters are valid in texts. Those above the problem are replaced, from the last one on, until the parser
+        reads past the problem.
+        """
+        lines = list(enumerate(self._lines[: self._problem.place.line], 1))
+        for number, line in lines:
             if line.startswith(_CONFLICT):
                 return Position(number, 1), "is not YAML: this is a conflict marker of Git: resolve the conflict"
-            if (found := _LOOKALIKE.search(line)) and (kind := found.lastgroup):
-                message = "is not YAML: this is %s" % _lookalike(found[kind], kind)
-                return Position(number, found.start(kind) + 1), message
+        found = [(number, each) for number, line in lines for each in _LOOKALIKE.finditer(line)]
+        text = list(self._text)
+        for number, each in reversed(found[-_MAX_TRIED:]):
+            kind = each.lastgroup or ""
+            start, end = each.span(kind)
+            line = text[number - 1]
+            text[number - 1] = line[:start] + _PLAIN[kind] * (end - start) + line[end:]
+            if self._end(text) > self._problem.place:
+                return Position(number, start + 1), "is not YAML: this is %s" % _lookalike(each[kind][0], kind)
         return None
 
     def _bracket(self) -> tuple[Position, str] | None:
@@ -130,10 +161,22 @@ class _Explanation:
         if self._problem.context not in _FLOW or not begin:
             opening = _CLOSING.get(found)
             return (place, "is not YAML: this '%s' has no '%s': remove it" % (found, opening)) if opening else None
-        below = place.line > begin.line and self._indentation(place.line) <= self._indentation(begin.line)
-        if below or found in _CLOSING:
-            return begin, "is not YAML: this '%s' is not closed: add '%s'" % _FLOW[self._problem.context]
+        opening, closing = _FLOW[self._problem.context]
+        further = max(place, self._end(self._with(",")))
+        if found in _CLOSING or self._end(self._with(closing)) > further:
+            return begin, "is not YAML: this '%s' is not closed: add '%s'" % (opening, closing)
         return None
+
+    def _with(self, separator: str) -> list[str]:
+        """Return the lines with a separator at the end of the one above the problem."""
+        lines, number = list(self._text), self._above(self._problem.place.line)
+        end = len(self._line(number))
+        lines[number - 1] = lines[number - 1][:end] + separator + lines[number - 1][end:]
+        return lines
+
+    def _end(self, lines: t.Sequence[str]) -> Position:
+        """Return where the parser cannot continue in these lines, a place behind them if their syntax is valid."""
+        return self._fails_at("".join(lines)) or Position(len(lines) + 2, 1)
 
     def _dash(self) -> tuple[Position, str] | None:
         """Return the line without the dash of a list item, or without the space after it."""
@@ -149,10 +192,11 @@ class _Explanation:
         if not above or self._is_item(above):
             return None
         deeper = self._indentation(number) - self._indentation(above)
-        first = self._line(self._above(above)).endswith(":")
+        first = self._line(self._above(above)).endswith(":") and ": " in self._line(above)
         if self._is_item(number) and deeper == 0:
             return self._start(above), _NO_DASH
-        if first and deeper > 0 and self._problem.text.startswith("mapping values"):
+        continued = ": " not in self._line(number)[: self._problem.place.column - 1]  # the value of the line above
+        if first and continued and deeper > 0 and self._problem.text.startswith("mapping values"):
             message = (
                 "is not YAML: line %d has a larger indentation than this line: write '- ' before the first key of a "
                 "list item, or indent the keys of a mapping equally"

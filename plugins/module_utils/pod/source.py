@@ -120,9 +120,9 @@ def _composed(path: str, mistakes: Mistakes) -> t.Iterator[tuple[_Tree, t.Any]]:
     except yaml.MarkedYAMLError as error:
         raise _syntax_error(path, text, error) from None
     except yaml.reader.ReaderError as error:
-        character = "the character U+%04X is not allowed in YAML" % error.character
-        remedy = "remove it, or save the file as UTF-8 text"
-        raise PodError(path, _place(text, chr(error.character)), "%s: %s" % (character, remedy)) from None
+        message = "the character U+%04X is not allowed in YAML: remove it, or save the file as UTF-8 text"
+        place = Line(*Position.first(text, chr(error.character)))
+        raise PodError(path, place, message % error.character) from None
     except yaml.YAMLError as error:
         raise PodError(path, None, "is not YAML: %s" % error) from None
     except RecursionError:
@@ -141,16 +141,24 @@ def _parser(text: str) -> t.Iterator[t.Any]:
 
 def _syntax_error(path: str, text: str, error: t.Any) -> PodError:
     """Return the mistake behind an error of PyYAML, with the place where it begins."""
-    mark = error.problem_mark or error.context_mark
-    if mark is None:
+    problem = Problem.of(error)
+    if problem is None:
         return PodError(path, None, "is not YAML: %s" % error.problem)
-    if error.problem == "but found another document":
+    if problem.text == "but found another document":
         message = "starts a second YAML document: remove this line, or write the document to another file"
-        return PodError(path, _line(mark), message)
-    begin = error.context_mark and Position.of(error.context_mark)
-    problem = Problem(error.problem or "", Position.of(mark), error.context or "", begin)
-    place, message = explain(text, problem, _quoted_before(text, mark.line))
+        return PodError(path, Line(*problem.place), message)
+    place, message = explain(text, problem, _quoted_before(text, problem.place.line - 1), _fails_at)
     return PodError(path, Line(*place), message)
+
+
+def _fails_at(text: str) -> Position | None:
+    """Return where PyYAML cannot continue in a text, None if its syntax is valid."""
+    try:
+        with _parser(text) as loader:
+            loader.get_single_node()
+    except (yaml.YAMLError, RecursionError) as error:
+        return (mark := getattr(error, "problem_mark", None)) and Position.of(mark)
+    return None
 
 
 def _quoted_before(text: str, line: int) -> Position | None:
@@ -165,12 +173,6 @@ def _quoted_before(text: str, line: int) -> Position | None:
                 spans = token.start_mark.line < token.end_mark.line == line
                 found = Position.of(token.start_mark) if spans else found
     return found
-
-
-def _place(text: str, character: str) -> Line:
-    """Return the line and column of the first occurrence of a character."""
-    before = text.partition(character)[0]
-    return Line(before.count("\n") + 1, len(before) - before.rfind("\n"))
 
 
 class _Tree:

@@ -55,7 +55,7 @@ CASES = [
     ("name: pod1", "name: @pod1", (2, 7), "Quote the value"),
     ("  - {id: a}", "  \u2013 {id: a}", (15, 3), "looks like '-' (en dash, U+2013): replace it with '-'"),
     ("name: pod1", "name\uff1a pod1", (2, 5), "looks like ':' (fullwidth colon, U+FF1A): replace it with ':'"),
-    ("[controller]", "[controller\uff0c poplar}", (9, 43), "looks like ',' (fullwidth comma, U+FF0C): replace it"),
+    ("vlan: 13, subnet", "vlan: 13\uff0c subnet", (4, 17), "looks like ',' (fullwidth comma, U+FF0C): replace it"),
     ("name: pod1", "<<<<<<< HEAD\nname: pod1\n=======", (2, 1), "this is a conflict marker of Git: resolve the"),
     ("name: pod1", "name: *pod", (2, 7), "found undefined alias"),
     ("name: pod1", "name: {% if x %}a{% endif %}", (2, 8), "templates are not rendered here: write the value"),
@@ -95,6 +95,39 @@ def test_a_second_item_without_dash_repeats_the_keys(pod):
         "the key 'id' is used twice in one mapping: remove one of them, or write '- ' before it to begin another item "
         "of a list"
     )
+
+
+# Text, place and message of the mistake. The text above it is valid, although it may look like a mistake.
+VALID_ABOVE = [
+    ("networks:\n  bmc:\n    about: BMCs: rack 1\n", (3, 16), "quote a value that contains ': '"),
+    ("networks:\n  bmc: &bmc\n    about: BMCs: rack 1\n", (3, 16), "quote a value that contains ': '"),
+    ("networks:\n  bmc\n    about: BMCs\n", (3, 10), "quote a value that contains ': '"),
+    ("name: \u5317\u4eac\uff0c\u4e00\u53f7\na:\n  b: 1\n   c: 2\n", (3, 3), "line 4 has a larger indentation"),
+    ('about: "\u673a\u67b6\uff1a\u4e00"\nname: lab: one\n', (2, 10), "quote a value that contains ': '"),
+    ("about: \u673a\u67b6\uff1a\u4e00: one\n", (1, 12), "quote a value that contains ': '"),
+    ("about: |\n  \u2022 one\nname: lab: one\n", (3, 10), "quote a value that contains ': '"),
+    ("about: one\n  \u2022 two\nname: lab: one\n", (3, 10), "quote a value that contains ': '"),
+    ('{about: "\u673a\uff0c\u67b6"\uff0c name: a}\n', (1, 14), "looks like ','"),
+    ("name\uff1a a\nabout\uff1a b\nusers: []\n", (1, 5), "looks like ':'"),
+    ("a: [\n{b: 1}\n{c: 2}\n]\n", (3, 1), "Write a comma between values"),
+    ("a: [b,\n  c # end\nd: 1\n", (1, 4), "this '[' is not closed: add ']'"),
+    ("a: [b,\n  c\nd: 1\ne: 2\n", (1, 4), "this '[' is not closed: add ']'"),
+    ("a: {b: 1\nc: {d: 1}\n", (1, 4), "this '{' is not closed: add '}'"),
+    ("a:\n  - {b: 1,\n     c: 1\n     d: 1}\n", (4, 7), "Write a comma between values"),
+    ("{a: 1 b: 2}\n", (1, 8), "Write a comma between values"),
+]
+
+
+@pytest.mark.parametrize("parser", [source._PARSER, yaml.SafeLoader], ids=["fastest", "python"])
+@pytest.mark.parametrize(("text", "place", "message"), VALID_ABOVE, ids=[each[0] for each in VALID_ABOVE])
+def test_valid_text_above_is_no_cause(tmp_path, monkeypatch, parser, text, place, message):
+    monkeypatch.setattr(source, "_PARSER", parser)
+    path = tmp_path / "pod.yml"
+    path.write_text(text)
+    with pytest.raises(PodError) as caught:
+        source.read_yaml(str(path))
+    assert message in caught.value.message
+    assert (caught.value.line, caught.value.column) == place
 
 
 @pytest.mark.parametrize(
