@@ -192,6 +192,15 @@ def test_results_have_the_names_of_devices(tmp_path: Path, monkeypatch) -> None:
         ),
         ("move tor1:Ethernet9/1 tor1:Et40/1", "Cannot find port 'Et40/1': switch 'tor1' does not have it."),
         ("unplug pdu1:3", "Cannot apply fault 'unplug pdu1:3': 'pdu1' has no such ports. Name a machine or switch."),
+        ("unplug tor1", "Cannot read port 'tor1': the port is missing. Write SWITCH:PORT."),
+        ("unplug ipum01:internal3", "Cannot read port 'ipum01:internal3': its format is unknown. Write AGENT:5"),
+        ("move ipum01:1 ipum02:internal0", "Cannot read port 'ipum02:internal0': its format is unknown."),
+        (
+            "move tor1:Ethernet9/1 ipum01:5",
+            "'move tor1:Ethernet9/1 ipum01:5': a port is in a machine, the other in a switch. Change one.",
+        ),
+        ("swap ipum01:5 tor1:Ethernet9/1", "a port is in a machine, the other in a switch. Change one."),
+        ("break tor1:Ethernet9/1", "'break tor1:Ethernet9/1': the port is in a switch. Name a port of a machine."),
     ],
 )
 def test_faults_are_checked_before_the_start(tmp_path: Path, fault: str, message: str) -> None:

@@ -11,7 +11,7 @@ from openipu.shared.pod import model
 from openipu.twin.cables.patch_cables import PatchCables
 from openipu.twin.cables.wiring import Place, WiringError
 from openipu.twin.devices.eos.ports import Ports
-from openipu.twin.rack.fault_lines import FaultError, internal_link, parse, ports, remedy, targets
+from openipu.twin.rack.fault_lines import INTERNAL, VERBS, FaultError, internal_link, parse, ports, remedy, targets
 
 
 def parsed(lines: Sequence[str], pod: model.Pod) -> list[str]:
@@ -25,8 +25,7 @@ def parsed(lines: Sequence[str], pod: model.Pod) -> list[str]:
         words = parse(line)
         for name in targets(words):
             names.check(name, line.strip())
-        for port in ports(words):
-            names.check_port(port, line.strip())
+        names.check_ports(words, line.strip())
         found.append(shlex.join(words))
     return found
 
@@ -55,14 +54,28 @@ class _Names:
         if reason := self._absent.get(name):
             raise FaultError(f"Cannot apply fault {fault!r}: the twin does not run {name!r}, because {reason}.")
 
-    def check_port(self, port: str, fault: str) -> None:
-        """Raise FaultError unless the machine or switch has this port."""
+    def check_ports(self, words: Sequence[str], fault: str) -> None:
+        """Raise FaultError unless the machines or the switches have the ports of a fault."""
+        links = INTERNAL in VERBS[words[0]].takes
+        found = list(ports(words))
+        for port in found:
+            self._check_port(port, links, fault)
+        of_switches = {port.partition(":")[0] in self._ports for port in found}
+        if len(of_switches) > 1:
+            raise FaultError(
+                f"Cannot apply fault {fault!r}: a port is in a machine, the other in a switch. Change one."
+            )
+        if links and True in of_switches:
+            raise FaultError(f"Cannot apply fault {fault!r}: the port is in a switch. Name a port of a machine.")
+
+    def _check_port(self, port: str, links: bool, fault: str) -> None:
+        """Raise FaultError unless the machine or switch has this port. ``links`` allows links inside a machine."""
         name = port.partition(":")[0]
         try:
             if name in self._ports:
                 PatchCables((), self._ports, lambda _device: True).check_exists(port)
             elif name in self._machines:
-                _ = internal_link(port) or Place.parse(port)
+                _ = (links and internal_link(port)) or Place.parse(port)
             else:
                 raise FaultError(f"Cannot apply fault {fault!r}: {name!r} has no such ports. Name a machine or switch.")
         except WiringError as error:

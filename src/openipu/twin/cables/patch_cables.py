@@ -137,6 +137,8 @@ class PatchCables:
         """Raise WiringError unless a switch has this port."""
         if port not in self._ports:
             switch, _, name = port.partition(":")
+            if not name:
+                raise WiringError(f"Cannot read port {port!r}: the port is missing. Write SWITCH:PORT.")
             raise WiringError(
                 f"Cannot find port {name!r}: switch {switch!r} does not have it. Write it like tor1:Ethernet9/1."
             )
