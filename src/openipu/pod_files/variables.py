@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from openipu.shared.pod.inventory_names import is_pod_file
 from openipu.shared.pod.mistakes import PodError, similar, unknown
 from openipu.shared.pod.source import Line
 
@@ -16,6 +17,8 @@ _FOLDERS = ("group_vars", "host_vars")
 _VAULT_FILE = "vault.yml"  # of the documentation
 _ENCRYPTED = "$ANSIBLE_VAULT"
 _VAULT_NAME = re.compile(r"\bvault_\w+")
+# A line up to its comment. A quotation mark without its partner is a character.
+_CODE = re.compile(r"""(?:(?:"(?:\\.|[^"\\])*"|'[^']*'|[^\s#])#*|\s(?!#))*""")
 _TOP_KEY = re.compile(r"^[\"']?(?P<name>\w+)[\"']?\s*:", re.MULTILINE)
 # Settings of the playbooks for a POD. Users mistype them, and the playbooks then skip devices or use defaults.
 SETTINGS = (
@@ -38,6 +41,7 @@ class Variables:
     undefined: Mapping[str, str]  # name -> file:line
     unneeded: tuple[str, ...] = ()  # undefined variables that only the twin needs
     vault: str = ""  # text of a vault that is not encrypted yet
+    pods: tuple[str, ...] = ()  # text of each pod.yml, which may use variables in options such as ``compose``
 
     def with_undefined(self, names: Iterable[str], unneeded: Iterable[str]) -> Variables:
         """Return the variables with further undefined ones."""
@@ -62,11 +66,11 @@ class Variables:
     def mistyped(self) -> Iterator[PodError]:
         """Yield a warning for each variable that no file and no playbook uses and that is similar to a known one.
 
-        Names with a prefix of the playbooks need no similar one. The file of a warning is relative to that of pod.yml.
+        A name with a prefix of the playbooks may be less similar. The file of a warning is relative to that of pod.yml.
         """
         used = {
             name
-            for text in self.files.values()
+            for text in (*self.files.values(), *self.pods)
             for names in _lines_with(re.compile(r"\w+"), _TOP_KEY.sub("", text)).values()
             for name in names
         }
@@ -78,7 +82,7 @@ class Variables:
                     continue
                 prefix = next((each for each in PREFIXES if name.startswith(each)), None)
                 expected = [each for each in SETTINGS if prefix and each.startswith(prefix)] or known
-                if prefix or difflib.get_close_matches(name, known, 1, _CLOSE):
+                if similar(name, expected) if prefix else difflib.get_close_matches(name, known, 1, _CLOSE):
                     line = Line(text.count("\n", 0, found.start()) + 1, 1)
                     yield PodError(str(path), line, unknown("variable", name, expected))
 
@@ -99,7 +103,8 @@ def read(folder: Path) -> Variables:
             encrypted.append(path.relative_to(folder))
         else:
             files[path.relative_to(folder)] = text
-    found = Variables(files, tuple(encrypted), {}, vault=_vault(folder / _VAULT_FILE))
+    pods = tuple(path.read_text("utf-8", "replace") for path in sorted(folder.iterdir()) if is_pod_file(path.name))
+    found = Variables(files, tuple(encrypted), {}, vault=_vault(folder / _VAULT_FILE), pods=pods)
     uses = [name for text in files.values() for names in _lines_with(_VAULT_NAME, text).values() for name in names]
     set_names = {name for text in files.values() for name in _TOP_KEY.findall(text)}
     return found.with_undefined((name for name in dict.fromkeys(uses) if name not in set_names), ())
@@ -114,5 +119,5 @@ def _vault(path: Path) -> str:
 def _lines_with(pattern: re.Pattern[str], text: str) -> dict[int, list[str]]:
     """Return the matches of a pattern in a YAML text, without its comments, by the number of the line."""
     lines = enumerate(text.splitlines(), 1)
-    code = ((number, "" if line.lstrip().startswith("#") else line.partition(" #")[0]) for number, line in lines)
+    code = ((number, found[0]) for number, line in lines if (found := _CODE.match(line)))
     return {number: found for number, line in code if (found := pattern.findall(line))}

@@ -53,12 +53,13 @@ def _examples(pod: model.Pod) -> Iterator[PodError]:
         return
     lines = sorted(rows[name].line for name in found)
     columns = sorted({column for each in found.values() for column in each})
-    yield PodError(
-        pod.machines_file,
-        lines[0],
+    message = (
         f"{count(len(lines), 'machine')} in {_ranges(lines)} with example values in {', '.join(columns)}: replace them "
-        "with those on the labels. Otherwise, DHCP and the check of the cabling do not find these machines.",
+        "with those on the labels."
     )
+    if any(column.endswith("_mac") for column in columns):
+        message += " Otherwise, DHCP and the check of the cabling do not find these machines."
+    yield PodError(pod.machines_file, lines[0], message)
 
 
 def _example_columns(machine: model.Machine) -> list[str]:

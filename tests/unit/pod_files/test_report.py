@@ -260,7 +260,10 @@ def test_unknown_and_undefined_variables_are_listed(report):
     variables = Variables({Path("group_vars/all.yml"): "a: 1\neos_conection: {}\n"}, (), {"k": "b:1"})
     found = report(result("pdu1"), variables=variables)
     message = "unknown variable 'eos_conection': did you mean 'eos_connection'?"
-    assert f"\nUnknown variables, which no playbook uses\n  group_vars/all.yml:2: {message}\n" in found.text()
+    assert (
+        f"\nUnknown variables, which no playbook of the collection uses\n  group_vars/all.yml:2: {message}\n"
+        in found.text()
+    )
     plain = found.as_json()
     assert plain["undefined_variables"] == {"k": "b:1"}
     assert plain["unknown_variables"] == [{"file": "group_vars/all.yml", "line": 2, "message": message}]

@@ -174,7 +174,8 @@ def test_a_serial_number_of_an_example_is_a_warning(pod):
     ]
     pod.write(rows=rows, cluster=None)
     done = program("validate", ".")
-    assert "machines.csv:2: warning: 1 machine in line 2 with example values in serial: " in done.output
+    warning = "machines.csv:2: warning: 1 machine in line 2 with example values in serial: replace them with those on "
+    assert f"{warning}the labels.\n" in done.output
 
 
 @pytest.mark.parametrize("name", ["twin", "bare-hosts"])

@@ -224,7 +224,7 @@ class Report:
                 near = self.variables.similar(name)
                 yield f"  {name} (used in {place})" + (f": did you mean '{near}'?" if near else "")
         if mistyped := list(self.variables.mistyped()):
-            yield "\nUnknown variables, which no playbook uses"
+            yield "\nUnknown variables, which no playbook of the collection uses"
             yield from (f"  {each.file}:{each.line}: {each.message}" for each in mistyped)
         if parts := self.not_rehearsed():
             yield "\nNot rehearsed"
