@@ -32,6 +32,7 @@ _DIGITS = re.compile(r"[-+]?[0-9]+")
 _UNLIKE_BOOL = {"str": "quote it", "int": "write a number"}  # types with the remedy for a truth value
 _MISTYPED = 0.8  # similarity from which a key is a mistyped one of the same mapping
 _MAX_ITEMS = 5  # in a remedy
+_DASHES = "write '- ' before each item"
 _COLLECTIONS = {"list": (Items, "a list"), "dict": (Block, "a mapping")}
 
 
@@ -62,14 +63,17 @@ def _is_template(value: t.Any) -> bool:
     return isinstance(value, Block) and len(value) == 1 and next(iter(value)).startswith("{")
 
 
-def _type_remedy(value: t.Any, form: type | None) -> str:
-    """Return how to make a list or a mapping of a value, empty if that is not obvious."""
+def _type_remedy(block: Block, name: str, form: type | None, item: t.Collection[str]) -> str:
+    """Return how to make a list or a mapping of a value, empty if that is not obvious. ``item`` are keys of an item."""
+    value = block[name]
     if form is Items and isinstance(value, Block):
-        return "write '- ' before each item"
-    if form is Items and isinstance(value, str):
+        remedy = "write '[' before it and ']' after it" if value.line == block.lines.get(name) else _DASHES
+        return remedy if value and all(key in item for key in value) else ""
+    if form is Items and isinstance(value, str) and not item:
         items = value.replace(",", " ").split()
         return "write [%s]" % ", ".join(items) if 0 < len(items) <= _MAX_ITEMS else ""
-    return "remove '- ' before its keys" if form is Block and isinstance(value, Items) else ""
+    keys = form is Block and isinstance(value, Items) and value and all(isinstance(each, Block) for each in value)
+    return "remove '- ' before its keys" if keys else ""
 
 
 def _has_default(option: t.Mapping[str, t.Any]) -> bool:
@@ -298,7 +302,8 @@ class MappingSchema:
         if _is_template(value):
             raise self._template(block, name, subject)
         if not isinstance(value, form) if form else isinstance(value, (Block, Items)):
-            remedy = self.elsewhere.get(name) or _type_remedy(value, form)
+            nested = self.declared[name].get("schema")
+            remedy = self.elsewhere.get(name) or _type_remedy(block, name, form, nested.declared if nested else ())
             line = value.line if isinstance(value, Block) and form else None
             message = "%s: '%s' must be %s%s" % (subject, name, expected, ": " + remedy if remedy else "")
             error = block.error(message, name, line)
@@ -365,9 +370,8 @@ class MappingSchema:
 
     def _subject(self, block: Block) -> str:
         name = next((block[key] for key in IDENTIFIERS if key in block), None)
-        return (
-            self.label if not isinstance(name, (str, int)) or isinstance(name, bool) else "%s '%s'" % (self.label, name)
-        )
+        named = isinstance(name, (str, int)) and not isinstance(name, bool)
+        return "%s '%s'" % (self.label, name) if named else self.label
 
     def _invalid(self, values: dict[str, t.Any]) -> t.Iterator[tuple[str, str]]:
         """Yield the key of each invalid value with its message."""

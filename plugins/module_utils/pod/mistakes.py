@@ -19,6 +19,7 @@ _MAX_COMPARED = 100_000  # number of known names, in all messages of one run, af
 
 _SEPARATOR = re.compile(r"\s*(?:-|\.\.+|:)\s*")  # of the ends of a range
 _DIGITS = "0123456789"
+_END = r"(?:%s)?[0-9][0-9./]*"  # of a range, after the letters of its begin or without them
 
 
 class PodError(Exception):
@@ -141,37 +142,45 @@ def _plain(name: str) -> str:
     return name.lower().replace("-", "_")
 
 
-def _range(name: str, names: list[str]) -> list[str] | None:
-    """Return the names of a range such as ``ipum01-ipum12``, none for a long range; None for another text.
+def _range(name: str, names: list[str], full_names: t.Callable[[str], t.Sequence[str]]) -> list[str] | None:
+    """Return the names of a range such as ``ipum01-ipum12``, none if they are many or unknown; None for another text.
 
     ``names`` are the known ones in natural order. The end of the range may be its number only.
     """
     for separator in _SEPARATOR.finditer(name):
         first, last = name[: separator.start()], name[separator.end() :]
         prefix = first.rstrip(_DIGITS)
-        if first not in names or prefix == first:
+        if prefix == first or not any(each in names for each in (first, *full_names(first))):
             continue
         ends = [each for each in (last, prefix + last) if each in names]
-        if ends:
+        if ends and first in names:
             found = names[names.index(first) : names.index(ends[0]) + 1]
             listed = [each for each in found if each.rstrip(_DIGITS) == prefix]
             return listed if 1 < len(listed) <= _MAX_NAMED else []
-        if not last.strip(_DIGITS + "/"):
+        letters = re.escape(first.rstrip(_DIGITS + "./"))
+        if re.fullmatch(_END % letters, last, re.IGNORECASE):
             return []
     return None
 
 
-def unknown(kind: str, name: str, known: t.Collection[str], mistakes: Mistakes | None = None) -> str:
+def unknown(
+    kind: str,
+    name: str,
+    known: t.Collection[str],
+    mistakes: Mistakes | None = None,
+    full_names: t.Callable[[str], t.Sequence[str]] = lambda _name: (),
+) -> str:
     """Return the message for an unknown name, with the most similar known name.
 
     ``mistakes`` limits the comparisons of names in all messages together. After that, messages have no similar name.
+    ``full_names`` returns the possible full names of a short one.
     """
     if mistakes is not None and not mistakes.may_compare(len(known)):
         return "unknown %s '%s': use one of the %d known names" % (kind, name, len(known))
     names = sorted(known, key=natural)
     if space := unusual_space(name):
         return "unknown %s '%s': it contains %s" % (kind, name, space)
-    found = _range(name, names)
+    found = _range(name, names, full_names)
     if found is not None:
         listed = ": " + ", ".join(found) if found else ""
         return "unknown %s '%s': ranges are not expanded: list each name%s" % (kind, name, listed)

@@ -82,7 +82,8 @@ def test_machines_belong_into_the_table(pod, value):
         ),
         (", servers: [{name:s1}]", "", "server: unknown key 'name:s1': write a space after the colon of 'name'"),
         (", servers: [{name:\u00a0s1}]", "", f"server: unknown key 'name:\u00a0s1': it contains {SPACE}"),
-        ("", "users: {id: a}\n", "pod 'test': 'users' must be a list: write '- ' before each item"),
+        ("", "users:\n  id: a\n", "pod 'test': 'users' must be a list: write '- ' before each item"),
+        ("", "users: {id: a}\n", "pod 'test': 'users' must be a list: write '[' before it and ']' after it"),
         ("", "kubernetes: {servers: s1 s2}\n", "kubernetes: 'servers' must be a list: write [s1, s2]"),
         ("", "kubernetes: [{label: a=b}]\n", "pod 'test': 'kubernetes' must be a mapping: remove '- ' before its keys"),
         ("", "users: [alice]\n", "pod 'test': 'users' must be a list of mappings: write {id: alice}"),
@@ -118,6 +119,38 @@ def test_machines_belong_into_the_table(pod, value):
 def test_the_message_names_the_right_form_or_place(pod, rack_tail, tail, message):
     found = [each for _line, each in mistakes(pod.write(rack_tail=rack_tail, tail=tail))]
     assert [each for each in found if each.startswith(message)] == found[:1]
+
+
+@pytest.mark.parametrize(
+    ("rack_tail", "tail", "end"),
+    [
+        (", switches: tor1 mgmt1", "", "'switches' must be a list"),
+        (", switches: {tor1: {kind: data}}", "", "'switches' must be a list"),
+        ("", "users:\n  alice:\n    role: user\n", "'users' must be a list"),
+        ("", "kubernetes: {servers: {s1: 1}}\n", "'servers' must be a list"),
+        ("", "kubernetes: [a, b]\n", "'kubernetes' must be a mapping"),
+        ("", "kubernetes: [13]\n", "'kubernetes' must be a mapping"),
+        ("", "kubernetes: []\n", "'kubernetes' must be a mapping"),
+    ],
+)
+def test_a_value_of_another_structure_has_no_remedy(pod, rack_tail, tail, end):
+    found = [each for _line, each in mistakes(pod.write(rack_tail=rack_tail, tail=tail))]
+    assert [each for each in found if each.endswith(end)] == found[:1]
+
+
+@pytest.mark.parametrize("port", ["Et9-Et10", "Et29-32", "et29/1-et32/1", "Ethernet1/1-Ethernet40/1"])
+def test_a_range_of_short_names_of_ports_is_a_range(pod, port):
+    tail = f", switches: [{{name: tor, kind: data, uplinks: [{port}]}}]"
+    found = [each for _line, each in mistakes(pod.write(rack_tail=tail))]
+    assert found[0].endswith(f"'{port}': ranges are not expanded: list each name")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_range"), [("m1.1-m1.99", True), ("m1.1-99", True), ("m1.1-tor", False), ("m1.1-x99", False)]
+)
+def test_a_range_with_an_unknown_end_is_a_range(pod, text, is_range):
+    ((_line, message),) = mistakes(pod.write(cluster=f"machines: [{text}]"))
+    assert message.endswith(f"'{text}': ranges are not expanded: list each name") == is_range
 
 
 def test_a_comma_at_the_end_of_each_line_is_a_column_without_a_name(pod):
