@@ -119,5 +119,5 @@ def _vault(path: Path) -> str:
 def _lines_with(pattern: re.Pattern[str], text: str) -> dict[int, list[str]]:
     """Return the matches of a pattern in a YAML text, without its comments, by the number of the line."""
     lines = enumerate(text.splitlines(), 1)
-    code = ((number, found[0]) for number, line in lines if (found := _CODE.match(line)))
+    code = ((number, part[0]) for number, line in lines if (part := _CODE.match(line)))
     return {number: found for number, line in code if (found := pattern.findall(line))}
