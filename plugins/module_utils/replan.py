@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from .reconcile import Action, Failure, PlanError, Report, Step, UserError, build_report
 
-_MOST_REPEATS = 2  # plans in succession that do not reduce the number of changes, before a task fails
+_MOST_REPEATS = 2  # plans in succession without progress, before a task fails
 
 _Key = tuple[str, str]
 
@@ -35,11 +35,14 @@ def converge_with_others(make_attempt: t.Callable[[], Attempt], diff: bool) -> t
     made again.
 
     So is a plan with a change of unknown result. The change was made when its object is as desired now.
+
+    A plan makes progress when it has fewer changes than all before, or chooses a new value for a rejected object.
     """
     done: dict[_Key, Step] = {}
     unknown: dict[_Key, Step] = {}
     attempt = make_attempt()
     fewest, repeats = _changes(attempt.steps), 0
+    choices: list[t.Any] = []  # rejected desired objects
     steps, report = attempt.apply()
     while repeats < _MOST_REPEATS:
         rejected = _rejected(steps, report)
@@ -56,8 +59,11 @@ def converge_with_others(make_attempt: t.Callable[[], Attempt], diff: bool) -> t
             break  # the first error is the cause
         if not (always or _differs(rejected, attempt.steps)):
             break
+        choices += [step.desired for step in rejected.values() if step.desired not in choices]
+        again = [step.desired for step in attempt.steps if _key(step) in rejected]
         changes = _changes(attempt.steps)
-        fewest, repeats = min(fewest, changes), 0 if changes < fewest else repeats + 1
+        progress = changes < fewest or any(desired not in choices for desired in again)
+        fewest, repeats = min(fewest, changes), 0 if progress else repeats + 1
         failed = {(error.kind, error.key) for error in report.errors}
         done.update((_key(step), step) for step in steps if step.action is not Action.NONE and _key(step) not in failed)
         needed = {_key(step) for step in attempt.steps if step.action is not Action.NONE}

@@ -69,8 +69,8 @@ def test_another_client_takes_the_chosen_address(
     # No address is left for a second port.
     full = create(plan, network, "two", address_choices=CHOICES[:2])
     assert full["msg"] == (
-        f"Cannot choose an address for port '{plan.name}-two': ports of network '{network.name}' have all of "
-        "10.1.5.140, 10.1.5.141. Add an address, or remove such a port."
+        f"Cannot choose an address for port '{plan.name}-two': all of 10.1.5.140, 10.1.5.141 are in use in "
+        f"network '{network.name}'. Add an address, or remove such a port."
     )
 
 

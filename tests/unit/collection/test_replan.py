@@ -185,6 +185,37 @@ def test_the_number_of_plans_is_limited() -> None:
     assert (report.failed, service.reads) == (True, 3)
 
 
+def test_plans_with_another_choice_are_not_limited() -> None:
+    """Each plan chooses the first size that is free, and another client takes it before the write."""
+    taken: list[int] = []
+
+    def attempt() -> Attempt:
+        size = next(size for size in range(10) if size not in taken)
+        steps = plan(FAMILY, [host(size=size)], [])
+
+        def apply() -> tuple[list[Step], Report]:
+            lost = len(taken) < 6
+            taken.append(size)
+            return steps, build_report(steps, [ItemError.of(steps[0], "It is taken.")] if lost else [], True)
+
+        return Attempt(steps, apply)
+
+    _steps, report = converge_with_others(attempt, True)
+    assert (report.failed, taken) == (False, [0, 1, 2, 3, 4, 5, 6])
+
+
+def test_choices_that_alternate_are_limited() -> None:
+    sizes: list[int] = []
+
+    def attempt() -> Attempt:
+        sizes.append(len(sizes) % 2)
+        steps = plan(FAMILY, [host(size=sizes[-1])], [])
+        return Attempt(steps, lambda: (steps, build_report(steps, [ItemError.of(steps[0], "It is taken.")], True)))
+
+    _steps, report = converge_with_others(attempt, True)
+    assert (report.message, sizes) == ("It is taken.", [0, 1, 0, 1])
+
+
 def test_plans_that_make_progress_are_not_limited() -> None:
     names = "abcdefgh"
     service = Service(stops=True)

@@ -16,7 +16,7 @@ def choose_addresses(desired: t.Iterable[Object], actual: t.Iterable[Object], st
     """Return the desired ports, with an address in place of ``address_choices``. Raises PlanError.
 
     Both lists are those of ``match_ports``. A port in use, or with one of the addresses, keeps its addresses. Others
-    get the first address that no port of their network has.
+    get the first address that no port of their network has, and that Neutron has not rejected for this task.
     """
     desired = [dict(item) for item in desired]
     existing = {port["name"]: port for port in actual}
@@ -24,8 +24,9 @@ def choose_addresses(desired: t.Iterable[Object], actual: t.Iterable[Object], st
         (raw["network_id"], each["ip_address"]) for raw in state.raw.get(PORT.kind, ()) for each in raw["fixed_ips"]
     }
     given = {(item["network"], each) for item in desired for each in item.get("addresses") or ()}
+    given |= state.rejected_addresses
     for item in desired:
-        choices = item.pop("address_choices", None)
+        choices = item.get("address_choices")
         port = existing.get(item["name"])
         if not choices or (port and (port["bound"] or set(choices) & set(port["addresses"]))):
             continue
@@ -33,8 +34,8 @@ def choose_addresses(desired: t.Iterable[Object], actual: t.Iterable[Object], st
         free = next((each for each in choices if (id, each) not in used and (network, each) not in given), None)
         if free is None:
             raise PlanError(
-                "Cannot choose an address for port '%s': ports of network '%s' have all of %s. Add an address, or "
-                "remove such a port." % (item["name"], network, ", ".join(choices))
+                "Cannot choose an address for port '%s': all of %s are in use in network '%s'. Add an address, or "
+                "remove such a port." % (item["name"], ", ".join(choices), network)
             )
         given.add((network, free))
         item["addresses"] = [free]

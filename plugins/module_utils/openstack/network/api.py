@@ -76,6 +76,20 @@ class NetworkWriter(StepWriter):
             self.for_each(select(last, family, REMOVALS), self._delete)
         return self.errors
 
+    def fail(self, step: Step, error: UserError) -> None:
+        """Record the error of a step, with a remedy for an address that is in use although no port of the plan has it.
+
+        Neutron records an address before other clients can read its port. So the record may be one of another task,
+        and a port with ``address_choices`` gets another address from the next plan.
+        """
+        if step.family is PORT and isinstance(error, CloudError) and error.kind == _ADDRESS_IN_USE:
+            item = step.desired or {}
+            if item.get("address_choices"):
+                self._state.rejected_addresses.update((item["network"], each) for each in item.get("addresses") or ())
+            else:
+                error = _explained(error)
+        super().fail(step, error)
+
     def id(self, family: Family, name: str) -> str | None:
         """Return the id of an object, including one that was just created; None when it does not exist."""
         created = self._created.get((family.kind, name))
@@ -141,7 +155,7 @@ class NetworkWriter(StepWriter):
             common = error.fatal or error.status == 403 or error.kind == OVER_QUOTA or (error.status or 0) >= 500
             if common or len(chunk) == 1:
                 for step, _body in chunk:
-                    self.fail(step, _explained(error))
+                    self.fail(step, error)
                 return
             middle = len(chunk) // 2
             self._post(chunk[:middle])
@@ -259,9 +273,6 @@ class NetworkWriter(StepWriter):
 
 
 def _explained(error: CloudError) -> CloudError:
-    """Return an error of Neutron with its remedy. The plan has checked that no port has the desired addresses."""
-    if error.kind != _ADDRESS_IN_USE:
-        return error
     return RejectedError(
         "%s If no port has this address, a killed Neutron left its record. Delete the record from the table "
         "ipamallocations of Neutron, or remove the subnet with all its ports. Then run the task again." % error.message,

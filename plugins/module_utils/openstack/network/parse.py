@@ -81,9 +81,13 @@ class RawState:
 
 @dataclass(frozen=True)
 class NetworkState(RawState):
-    """Actual state: visible objects of the API, and the project's objects of each family."""
+    """Actual state: visible objects of the API, and the project's objects of each family.
+
+    ``rejected_addresses`` are those that Neutron rejected for the same task. The writer adds to them.
+    """
 
     objects: Objects = field(default_factory=dict)
+    rejected_addresses: set[tuple[str, str]] = field(default_factory=set)  # network and address
 
 
 def parse_state(state: RawState, owner: str) -> NetworkState:

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ...reconcile import Object
 from ...runner import Task
 from ..common.apply_plan import Plan, apply_plans
@@ -32,10 +34,12 @@ def _apply(run: Run) -> Object:
         config = {**config, "ports": supported_ports(config["ports"], cloud, limits)}
     objects = desired(config, owner)
     check_desired(objects)
+    rejected: set[tuple[str, str]] = set()
 
     def make_plans() -> list[Plan]:
         state = fetch(cloud, query_of(config, owner, everything=absent))
         desired_objects, state = match_renamed(objects, state, owner)
+        state = replace(state, rejected_addresses=rejected)
         steps = plan_network(
             desired_objects,
             state,

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ...reconcile import Object, empty_result
 from ...runner import Task, TaskError
 from ..common.apply_plan import Plan, apply_plans
@@ -48,13 +50,14 @@ def _apply(run: Run) -> Object:
         return {"changed": False, "ids": {}, **{family.plural: empty_result() for family in _FAMILIES}}
     names = Names(cloud, project)
     actual: list[Object] = []
+    rejected: set[tuple[str, str]] = set()
 
     def make_plans() -> list[Plan]:
         nonlocal actual
         actual = fetch(cloud, items, names, project, recreate)
         servers = Servers(params["pod"], items, actual)
         server_steps = plan_server_removal(servers) if absent else plan_servers(servers, recreate)
-        state = _network_state(run, items, project)
+        state = replace(_network_state(run, items, project), rejected_addresses=rejected)
         limits = CloudLimits(cloud, project)
         port_steps = plan_port_removal(servers, state) if absent else plan_ports(servers, state, limits)
         check_attachable(port_steps, server_steps)

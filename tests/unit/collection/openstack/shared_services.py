@@ -21,8 +21,8 @@ class Collection:
     """Collection of a service.
 
     ``post`` and ``get`` are the paths to create and list, ``one`` and ``many`` the keys in bodies. ``complete`` adds
-    the fields that the service chooses. ``unique`` returns what only one object may have; ``status`` is that of
-    the rejection otherwise.
+    the fields that the service chooses. ``unique`` returns what only one object may have; ``status`` and ``kind``
+    are those of the rejection otherwise.
     """
 
     post: str
@@ -32,6 +32,7 @@ class Collection:
     get: str = ""
     unique: Callable[[Raw], Any] = lambda raw: raw["name"]
     status: int = 409
+    kind: str = "Conflict"
 
 
 class SharedServices:
@@ -51,7 +52,7 @@ class SharedServices:
         taken = {collection.unique(raw) for raw in objects}
         made = [collection.complete(item) for item in wanted]
         if any(collection.unique(raw) in taken for raw in made):
-            raise RejectedError("The service returned an error: it exists.", collection.status, "Conflict")
+            raise RejectedError("The service returned an error: it exists.", collection.status, collection.kind)
         objects += made
         return {collection.many: made} if collection.many in body else {collection.one: made[0]}
 

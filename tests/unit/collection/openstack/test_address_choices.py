@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ PORTS = Collection(
     "ports",
     lambda body: port(body["name"], body["name"], body["fixed_ips"][0]["ip_address"]),
     unique=lambda raw: raw["fixed_ips"][0]["ip_address"],
+    kind="IpAddressAlreadyAllocated",
 )
 
 
@@ -69,7 +71,7 @@ def test_no_free_address_is_an_error() -> None:
     with pytest.raises(UserError) as failure:
         addresses([one("vm1"), one("vm2")], port("other", B, "10.5.0.10"))
     assert failure.value.message == (
-        "Cannot choose an address for port 'vm2': ports of network 'data' have all of 10.5.0.10, 10.5.0.11. "
+        "Cannot choose an address for port 'vm2': all of 10.5.0.10, 10.5.0.11 are in use in network 'data'. "
         "Add an address, or remove such a port."
     )
 
@@ -85,15 +87,60 @@ def without_ports() -> dict[str, Any]:
     return {path: body for path, body in NETWORKS.items() if path != "GET /ports"}
 
 
+class RivalCloud(SharedCloud):
+    """Cloud of one of several tasks. In each round, all read, then request the same address; one gets it."""
+
+    def __init__(self, services: SharedServices, rounds: list[threading.Barrier]) -> None:
+        super().__init__(services, without_ports())
+        self._rounds = iter(rounds)
+
+    def request(self, service: str, method: str, path: str, **options: Any) -> Any:
+        if (method, path) == ("POST", PORTS.post):
+            next(self._rounds).wait(10)
+        return super().request(service, method, path, **options)
+
+
 def test_tasks_at_the_same_time_get_different_addresses() -> None:
-    services = SharedServices(PORTS)
-    clouds = [SharedCloud(services, without_ports()) for _ in range(2)]
+    names = ["red", "blue", "green", "black", "white"]
+    choices = [f"10.5.0.{number}" for number in range(10, 20)]
+    services = SharedServices(PORTS, clouds=len(names))
+    rounds = [threading.Barrier(rivals) for rivals in range(len(names), 0, -1)]
     results = together(
-        OPENSTACK_POD_NETWORK, clouds, *({"pod": name, "config": {"ports": [one(name)]}} for name in ("red", "blue"))
+        OPENSTACK_POD_NETWORK,
+        [RivalCloud(services, rounds) for _ in names],
+        *({"pod": name, "config": {"ports": [one(name, address_choices=choices)]}} for name in names),
     )
-    assert [result.get("msg") for result in results] == [None, None]
-    assert sorted(result["ports"]["created"] for result in results) == [["blue"], ["red"]]
-    assert sorted(PORTS.unique(raw) for raw in services.objects[PORTS.post]) == CHOICES
+    assert [result.get("msg") for result in results] == [None] * len(names)
+    assert [result["ports"]["created"] for result in results] == [[name] for name in names]
+    assert [PORTS.unique(raw) for raw in services.objects[PORTS.post]] == choices[: len(names)]
+
+
+def in_use() -> RejectedError:
+    return RejectedError("Neutron returned an error: it is in use.", 409, "IpAddressAlreadyAllocated")
+
+
+@pytest.mark.parametrize("unused", [[], [port("vm", A, "10.5.0.77", dns_name="")]], ids=["new", "unused"])
+def test_an_address_that_neutron_rejects_is_not_chosen_again(unused: list[dict[str, Any]]) -> None:
+    """Neutron records an address before other clients see its port."""
+    made = port("vm", A, "10.5.0.11")
+    responses = {
+        **NETWORKS,
+        "GET /ports": {"ports": unused},
+        "POST /ports": [in_use(), {"ports": [made]}],
+        f"PUT /ports/port-{A}": [in_use(), {"port": made}],
+    }
+    cloud = FakeCloud(responses)
+    result = perform(OPENSTACK_POD_NETWORK, cloud, pod="pod", config={"ports": [one()]})
+    assert (result.get("msg"), result["changed"]) == (None, True)
+    bodies = [body.get("port") or body["ports"][0] for key, body in cloud.writes if "/tags" not in key]
+    assert [body["fixed_ips"] for body in bodies] == [[{"ip_address": "10.5.0.10"}], [{"ip_address": "10.5.0.11"}]]
+
+
+def test_no_record_of_another_order_is_to_be_deleted() -> None:
+    cloud = FakeCloud({**NETWORKS, "POST /ports": in_use()})
+    result = perform(OPENSTACK_POD_NETWORK, cloud, pod="pod", config={"ports": [one()]})
+    assert result["msg"].startswith("Cannot choose an address for port 'vm': all of 10.5.0.10, 10.5.0.11 are in use")
+    assert [error["msg"] for error in result["errors"]] == [f"Cannot create port 'vm': {in_use().message}"]
 
 
 def test_a_task_without_an_address_for_it_fails() -> None:
@@ -105,12 +152,11 @@ def test_a_task_without_an_address_for_it_fails() -> None:
     )
     assert sorted(bool(result.get("failed")) for result in results) == [False, True]
     [message] = [result["msg"] for result in results if "msg" in result]
-    assert "ports of network 'data' have all of 10.5.0.10. Add" in message
+    assert "all of 10.5.0.10 are in use in network 'data'. Add" in message
 
 
 def test_a_server_gets_the_next_address_when_another_client_takes_the_first() -> None:
     taken = {"ports": [port("other", B, "10.5.0.10", project_id="p2")]}
-    conflict = RejectedError("Neutron returned an error: it is in use.", 409, "IpAddressAlreadyAllocated")
     made = {"ports": [port("vm-data", A, "10.5.0.11")]}
     empty: dict[str, Any] = {"ports": []}
     cloud = FakeCloud(
@@ -118,7 +164,7 @@ def test_a_server_gets_the_next_address_when_another_client_takes_the_first() ->
             **NETWORKS,
             **NOVA,
             "GET /ports": [empty, empty, taken],  # two requests for each read
-            "POST /ports": [conflict, made],
+            "POST /ports": [in_use(), made],
             "GET /servers/detail": {"servers": []},
             "POST /servers": {"server": {"id": "s1"}},
             "GET /servers/s1": {"server": {"id": "s1", "status": "ACTIVE"}},

@@ -35,6 +35,16 @@ def test_orphaned_addresses_are_explained_and_few() -> None:
     assert max(sizes) == 16
 
 
+def test_an_orphaned_address_for_an_existing_port_is_explained() -> None:
+    used = RejectedError("Neutron returned an error: IP address used.", 409, "IpAddressAlreadyAllocated")
+    cloud = FakeCloud(
+        {**NETWORKS, "GET /ports": {"ports": [port("m1", MAC, "10.5.0.2")]}, f"PUT /ports/port-{MAC}": used}
+    )
+    with pytest.raises(TaskError, match=r"Cannot change port 'm1': .* a killed Neutron left its record"):
+        config = {"ports": [{"name": "m1", "network": "data", "addresses": ["10.5.0.1"]}]}
+        run(OPENSTACK_POD_NETWORK, cloud, pod="pod", config=config)
+
+
 def test_network() -> None:
     config = {"ports": [{"name": "m1", "network": "data", "mac": MAC, "addresses": ["10.5.0.1"]}]}
     made = port("m1", MAC, "10.5.0.1")
