@@ -15,8 +15,9 @@ from .parse import NetworkState
 def choose_addresses(desired: t.Iterable[Object], actual: t.Iterable[Object], state: NetworkState) -> list[Object]:
     """Return the desired ports, with an address in place of ``address_choices``. Raises PlanError.
 
-    Both lists are those of ``match_ports``. A port in use, or with one of the addresses, keeps its addresses. Others
-    get the first address that no port of their network has, and that Neutron has not rejected for this task.
+    Both lists are those of ``match_ports``. A port in use, or with one of the addresses, keeps its addresses, except in
+    another network, from which it moves. Others get the first address that no port of their network has, and that
+    Neutron has not rejected for this task.
     """
     desired = [dict(item) for item in desired]
     existing = {port["name"]: port for port in actual}
@@ -28,7 +29,7 @@ def choose_addresses(desired: t.Iterable[Object], actual: t.Iterable[Object], st
     for item in desired:
         choices = item.get("address_choices")
         port = existing.get(item["name"])
-        if not choices or (port and (port["bound"] or set(choices) & set(port["addresses"]))):
+        if not choices or (port and (port["bound"] or _is_chosen(item, port))):
             continue
         network, id = item["network"], state.id(NETWORK, item["network"])
         free = next((each for each in choices if (id, each) not in used and (network, each) not in given), None)
@@ -40,3 +41,7 @@ def choose_addresses(desired: t.Iterable[Object], actual: t.Iterable[Object], st
         given.add((network, free))
         item["addresses"] = [free]
     return desired
+
+
+def _is_chosen(item: Object, port: Object) -> bool:
+    return port["network"] == item["network"] and not set(item["address_choices"]).isdisjoint(port["addresses"])

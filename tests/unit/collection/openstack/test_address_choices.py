@@ -61,6 +61,14 @@ def test_a_port_in_use_or_with_one_of_the_addresses_stays_unchanged(actual: dict
     assert changes(plan({"ports": [one()]}, state_with(actual))) == []
 
 
+def test_an_unused_port_of_another_network_gets_an_address() -> None:
+    """A port with the MAC moves to the network, in which its address may be in use."""
+    actual = [port("vm", A, "10.5.0.10", on="other"), port("rival", B, "10.5.0.10")]
+    networks = [network("data"), network("other", 12)]
+    [step] = plan({"ports": [one(mac=A)]}, state_with(*actual, network=networks))
+    assert (step.action.value, step.desired["addresses"]) == ("recreate", ["10.5.0.11"])
+
+
 def test_each_port_gets_an_address_of_its_own() -> None:
     assert addresses([one("vm1"), one("vm2")]) == [["10.5.0.10"], ["10.5.0.11"]]
     fixed = {"name": "vm2", "network": "data", "addresses": ["10.5.0.10"]}
