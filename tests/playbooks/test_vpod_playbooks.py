@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible_collections.openipu.pod.plugins.module_utils.reconcile import UserError
 from ansible_collections.openipu.pod.plugins.module_utils.vipu.object_rules import ID_RULE
 
 from tests import ROOT
@@ -17,6 +18,7 @@ from tests.integration.bringup.own_twin import BIN
 from tests.integration.collection.playbook import results
 from tests.playbooks.test_vpod_checks import ROLE, VARIABLES
 from tests.unit.collection.awx.content import load, named
+from tests.unit.collection.openstack import neutron_raw
 
 ORDER = {
     "vpod_name": "v1",
@@ -185,6 +187,53 @@ def test_the_address_without_services_is_not_checked(tmp_path: Path) -> None:
 LISTED = {"vpod_controller_addresses": ["10.4.0.10", "10.4.0.11"]}
 GIVEN = {"vpod_controller_address": "10.4.0.77"}
 PORT = {"name": "red-controller-control", "addresses": ["10.4.0.151"]}
+MAC = "0c:42:a1:00:05:02"
+
+
+def no_free_address() -> str:
+    """Return the message of the module."""
+    port = {"name": "red-controller-control", "network": "data", "address_choices": ["10.5.0.10"]}
+    with pytest.raises(UserError) as failure:
+        neutron_raw.plan({"ports": [port]}, neutron_raw.state_with(neutron_raw.port("blue", MAC, "10.5.0.10")))
+    return failure.value.message
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "effect"),
+    [
+        ("plan_controller_vm.yml", "Plan the controller VM", "Nothing was changed."),
+        ("main.yml", "Create the controller VM", "This run has created a part of the vPOD."),
+    ],
+)
+def test_an_order_without_a_free_address_is_rejected(tmp_path: Path, file: str, name: str, effect: str) -> None:
+    tasks = yaml.safe_load((ROLE / file).read_text())
+    tasks = tasks[0].get("block", tasks)
+    index = [task["name"] for task in tasks].index(name)
+    task, reject = tasks[index : index + 2]
+    reject["ansible.builtin.include_tasks"]["file"] = str(ROLE / reject["ansible.builtin.include_tasks"]["file"])
+    messages = []
+    for cause in (no_free_address(), "Cannot reach the cloud."):
+        module = {"ansible.builtin.fail": {"msg": cause}, "register": task["register"]}
+        done = results(
+            tmp_path,
+            [{**module, "failed_when": task["failed_when"]}, reject],
+            **{
+                **yaml.safe_load((ROLE.parent / "vars/main.yml").read_text()),
+                **VARIABLES,
+                **LISTED,
+                "vpod_control_network": "control",
+                "vpod_controller": {"name": "red-controller"},
+                "vpod_controller_vm": True,
+            },
+        )
+        messages += [result["msg"] for result in done if result["failed"]]
+    assert messages == [
+        "Cannot create controller VM 'red-controller': all addresses of vpod_controller_addresses are in use in "
+        f"network 'control' (10.4.0.10, 10.4.0.11). {effect} Destroy a vPOD, or add an address to "
+        "vpod_controller_addresses and to the certificate of the V-IPU controller (vipu_server_tls_names). Then run "
+        "the playbook again.",
+        "Cannot reach the cloud.",
+    ]
 
 
 @pytest.mark.parametrize(
