@@ -42,7 +42,8 @@ fi
 "$python" -c "$usable" 2>/dev/null || fail "Cannot use $python: it is not Python 3.11 to 3.13. Set another path with PYTHON=…."
 "$python" -c 'import venv, ensurepip' 2>/dev/null || fail "Cannot use $python: it has no venv module. Install it (Debian and Ubuntu: apt install python3-venv) and run the command again."
 
-if ! .venv/bin/python -c "$usable" >/dev/null 2>&1; then
+# venv writes the script activate last, so an interrupted run has none.
+if [ ! -e .venv/bin/activate ] || ! .venv/bin/python -c "$usable" >/dev/null 2>&1; then
     echo "Creating .venv with $("$python" --version) …"
     rm -rf .venv
     step "Creating .venv" "$python" -m venv .venv

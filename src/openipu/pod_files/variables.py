@@ -9,9 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import yaml
+
 from openipu.shared.pod.inventory_names import is_pod_file
 from openipu.shared.pod.mistakes import PodError, similar, unknown
-from openipu.shared.pod.source import Line
+from openipu.shared.pod.source import Line, check_syntax_and_size
 
 _FOLDERS = ("group_vars", "host_vars")
 _VAULT_FILE = "vault.yml"  # of the documentation
@@ -62,6 +64,17 @@ class Variables:
         """Return whether a file sets a variable, or is encrypted and so may set it."""
         key = re.compile(rf"^[\s\"'{{,]*{name}[\"']?\s*:", re.MULTILINE)
         return bool(self.encrypted) or any(key.search(text) for text in self.files.values())
+
+    def invalid(self, folder: Path) -> Iterator[PodError]:
+        """Yield a warning for each file that is not YAML. Its file is relative to that of pod.yml."""
+        for path, text in self._texts.items():
+            try:
+                list(yaml.parse(text))
+            except yaml.YAMLError:
+                try:
+                    check_syntax_and_size(str(folder / path))
+                except PodError as error:
+                    yield PodError(str(path), error.line, error.message)
 
     def mistyped(self) -> Iterator[PodError]:
         """Yield a warning for each variable that no file and no playbook uses and that is similar to a known one.

@@ -39,9 +39,10 @@ def _place(error: PodError) -> tuple[int, int]:
 def _variables(folder: Path) -> list[Mistake]:
     """Return the warnings about variables of Ansible. Unreadable files are left to Ansible."""
     try:
-        found = list(variables.read(folder).mistyped())
+        files = variables.read(folder)
     except OSError:
         return []
+    found = [*files.invalid(folder), *files.mistyped()]
     return [replace(Mistake.of(each), file=os.path.relpath(folder / each.file)) for each in found]
 
 

@@ -55,6 +55,19 @@ def test_a_mistyped_name_is_a_warning(pod: PodFiles, file: str, name: str, messa
     assert (found["file"], found["line"]) == (file, 4)
 
 
+def test_a_file_that_is_not_yaml_is_a_warning(pod: PodFiles) -> None:  # noqa: F811
+    """Ansible rejects it in each run."""
+    pod.write()
+    write(pod.folder, "group_vars/all.yml", "eos_connection:\n  username: admin\n password: x\n")
+    write(pod.folder, "group_vars/pdus.yml", "# nothing yet\n")
+    write(pod.folder, "host_vars/tor1.yml", "token: !vault |\n  $ANSIBLE_VAULT;1.1;AES256\n  61\n")
+    done = program("validate", ".")
+    warning, summary = done.output.splitlines()
+    assert warning.startswith("group_vars/all.yml:3:")
+    assert "warning: is not YAML: " in warning
+    assert summary.endswith(" 1 warning.")
+
+
 def test_own_variables_of_the_user_are_no_warning(tmp_path: Path) -> None:
     write(
         tmp_path,

@@ -35,6 +35,7 @@ def checkout(tmp_path: Path) -> Path:
     site = tmp_path / "site"
     (programs / "python").write_text(f'#!/bin/sh\ncase "$2" in *sysconfig*) echo {site} ;; esac\n')
     (programs / "python").chmod(0o755)
+    (programs / "activate").touch()
     os.mkfifo(tmp_path / "pipe")
     return tmp_path
 
@@ -55,3 +56,19 @@ def test_a_long_installation_reports_its_progress(checkout: Path) -> None:
         assert script.stdout.read() == ""
     assert script.returncode == 0
     assert (checkout / ".venv/.ready").exists()
+
+
+def test_an_environment_without_activate_is_created_again(checkout: Path) -> None:
+    """An interrupted venv leaves a Python that works, without the scripts."""
+    (checkout / ".venv/bin/activate").unlink()
+    (checkout / "python").write_text('#!/bin/sh\ncase "$1" in --version) echo Python 3.11.2 ;; -m) exit 3 ;; esac\n')
+    (checkout / "python").chmod(0o755)
+    done = subprocess.run(
+        [checkout / "tools/bootstrap.sh"],
+        env={**os.environ, "PYTHON": str(checkout / "python")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "Creating .venv with Python 3.11.2 …\n"
+    assert done.returncode == 3
