@@ -14,6 +14,8 @@ from .markdown import page, table
 
 _ROOT = Path(__file__).resolve().parents[2]
 _REMEDY = re.compile(r"(?<=[\w)'…])\. (?=[A-Z])")
+# A mistake in a file has its remedy after the last colon. In a text with "Cannot", that is the cause.
+_MISTAKE = re.compile(r"(?P<mistake>(?!Cannot )\S+(?: \S+){2,}): (?P<remedy>(?!it is )[a-z](?:(?!: |').|'[^']*')+)")
 
 
 class Area(NamedTuple):
@@ -127,7 +129,7 @@ AREAS = (
 )
 _INTRODUCTION = """
 This page is for {readers}. It lists the messages of errors, in alphabetical order. In the messages, `…` is a value. A
-value can contain the cause, which is then a message of its own. The second column has what follows the first sentence.
+value can contain the cause, which is then a message of its own. The second column has the remedy, if the message states one.
 
 For the most common ones, [troubleshooting](../../how-to/troubleshooting.md) has more about causes and remedies.
 [Error codes](../errors.md) are for programs.
@@ -167,6 +169,8 @@ def files(places: tuple[str, ...]) -> Iterator[Path]:
 
 
 def _row(message: str) -> tuple[str, str]:
-    """Return a message and its remedy, which follows the first sentence."""
+    """Return a message and its remedy: what follows the first sentence, or else the last colon of a mistake."""
     sentence, _, remedy = _REMEDY.sub("\n", message, 1).partition("\n")
+    if not remedy and (mistake := _MISTAKE.fullmatch(sentence)):
+        sentence, remedy = mistake["mistake"], mistake["remedy"]
     return f"`{sentence.removesuffix('.')}`", re.sub(r"([*<\[])", r"\\\1", remedy)
