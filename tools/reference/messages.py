@@ -129,7 +129,8 @@ AREAS = (
 )
 _INTRODUCTION = """
 This page is for {readers}. It lists the messages of errors, in alphabetical order. In the messages, `…` is a value. A
-value can contain the cause, which is then a message of its own. The second column has the remedy, if the message states one.
+value can contain the cause, which is then a message of its own. The second column has the remedy, if the message
+states one.
 
 For the most common ones, [troubleshooting](../../how-to/troubleshooting.md) has more about causes and remedies.
 [Error codes](../errors.md) are for programs.
