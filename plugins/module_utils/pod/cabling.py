@@ -285,8 +285,9 @@ def _check_port(switch: model.Switch, port: str, row: Block, key: str, subject: 
     if known and port not in known:
         kind = "port of a %s" % switch.model
         near = next((name for name in _full_names(port) if name in known), None)
-        message = "unknown %s '%s': did you mean '%s'?" % (kind, port, near)
-        if not near:
+        if near:
+            message = "unknown %s '%s': did you mean '%s'?" % (kind, port, near)
+        else:
             message = unknown(kind, port, known, full_names=_full_names)
         raise row.error("%sswitch '%s': %s" % (subject, switch.name, message), key)
 

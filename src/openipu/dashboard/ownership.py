@@ -35,8 +35,9 @@ class Objects:
 
 
 def ipus(allocations: Iterable[Object]) -> int:
-    """Return the number of IPUs of the machines in allocations."""
-    return sum(len(each["agents"]) for each in allocations) * IPUS_PER_MACHINE
+    """Return the number of IPUs of the machines in allocations. An allocation that is listed twice counts once."""
+    agents = {each["id"]: len(each["agents"]) for each in allocations}
+    return sum(agents.values()) * IPUS_PER_MACHINE
 
 
 @dataclass(frozen=True)

@@ -67,14 +67,11 @@ class Variables:
 
     def invalid(self, folder: Path) -> Iterator[PodError]:
         """Yield a warning for each file that is not YAML. Its file is relative to that of pod.yml."""
-        for path, text in self._texts.items():
+        for path in (path for path, text in self._texts.items() if not _is_valid(text)):
             try:
-                list(yaml.parse(text))
-            except yaml.YAMLError:
-                try:
-                    check_syntax_and_size(str(folder / path))
-                except PodError as error:
-                    yield PodError(str(path), error.line, error.message)
+                check_syntax_and_size(str(folder / path))
+            except PodError as error:
+                yield PodError(str(path), error.line, error.message)
 
     def mistyped(self) -> Iterator[PodError]:
         """Yield a warning for each variable that no file and no playbook uses and that is similar to a known one.
@@ -121,6 +118,15 @@ def read(folder: Path) -> Variables:
     uses = [name for text in files.values() for names in _lines_with(_VAULT_NAME, text).values() for name in names]
     set_names = {name for text in files.values() for name in _TOP_KEY.findall(text)}
     return found.with_undefined((name for name in dict.fromkeys(uses) if name not in set_names), ())
+
+
+def _is_valid(text: str) -> bool:
+    """Return whether a text is YAML. Comments alone are, and so is JSON with tabs."""
+    try:
+        list(yaml.parse(text, yaml.SafeLoader))
+    except yaml.YAMLError:
+        return False
+    return True
 
 
 def _vault(path: Path) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from openipu.pod_files import first_pod, variables
 from openipu.pod_files.files import Mistake, count
+from openipu.shared.eos.running_config import ranges
 from openipu.shared.pod import model, spec
 from openipu.shared.pod.cabling import bonded
 from openipu.shared.pod.mistakes import Mistakes, PodError, similar
@@ -53,10 +54,11 @@ def _examples(pod: model.Pod) -> Iterator[PodError]:
     if not found:
         return
     lines = sorted(rows[name].line for name in found)
+    places = ("lines " if len(lines) > 1 else "line ") + ranges(lines).replace(",", ", ").replace("-", " to ")
     columns = sorted({column for each in found.values() for column in each})
     message = (
-        f"{count(len(lines), 'machine')} in {_ranges(lines)} with example values in {', '.join(columns)}: replace them "
-        "with those on the labels."
+        f"{count(len(lines), 'machine')} in {places} with example values in {', '.join(columns)}: replace them with "
+        "those on the labels."
     )
     if any(column.endswith("_mac") for column in columns):
         message += " Otherwise, DHCP and the check of the cabling do not find these machines."
@@ -70,18 +72,6 @@ def _example_columns(machine: model.Machine) -> list[str]:
     if real and machine.serial and machine.serial.startswith(first_pod.EXAMPLE_SERIAL):
         columns.append("serial")
     return columns
-
-
-def _ranges(lines: Sequence[int]) -> str:
-    """Return sorted numbers of lines as text, with ranges of consecutive ones."""
-    parts: list[list[int]] = []
-    for line in lines:
-        if parts and line == parts[-1][-1] + 1:
-            parts[-1].append(line)
-        else:
-            parts.append([line])
-    shown = ", ".join(str(part[0]) if len(part) == 1 else f"{part[0]} to {part[-1]}" for part in parts)
-    return f"line{'s' if len(lines) > 1 else ''} {shown}"
 
 
 def _unknown_models(pod: model.Pod, racks: Sequence[Block]) -> Iterator[PodError]:

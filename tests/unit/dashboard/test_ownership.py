@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openipu.dashboard.ownership import Objects, all_vpods, owned, project, vpods
+from openipu.dashboard.ownership import Objects, all_vpods, ipus, owned, project, vpods
 
 
 def allocation(id: str, *agents: str) -> dict[str, Any]:
@@ -58,6 +58,12 @@ def test_a_vpod_that_is_being_created_has_no_allocation() -> None:
 def test_operators_see_all_projects_and_other_allocations() -> None:
     found = all_vpods([project("b", "team", ["openipu.pod=red"]), project("a", "lab", ["openipu.pod=blue"])], OBJECTS)
     assert [(each.project, each.name) for each in found] == [("lab", "blue"), ("team", "red"), ("", "own"), ("", "x")]
+
+
+def test_an_allocation_counts_once() -> None:
+    """A tenant can have rights to an order of the team, which operators see too."""
+    order = allocation("team.order", "m1", "m2")
+    assert ipus([order, allocation("red", "m3"), order]) == 12
 
 
 _IDS = st.text("abc", min_size=1, max_size=2)

@@ -60,6 +60,7 @@ def test_a_file_that_is_not_yaml_is_a_warning(pod: PodFiles) -> None:  # noqa: F
     pod.write()
     write(pod.folder, "group_vars/all.yml", "eos_connection:\n  username: admin\n password: x\n")
     write(pod.folder, "group_vars/pdus.yml", "# nothing yet\n")
+    write(pod.folder, "group_vars/switches.json", '{\n\t"eos_config": {},\n\t"own": 1\n}\n')  # Ansible reads it as JSON
     write(pod.folder, "host_vars/tor1.yml", "token: !vault |\n  $ANSIBLE_VAULT;1.1;AES256\n  61\n")
     done = program("validate", ".")
     warning, summary = done.output.splitlines()

@@ -54,8 +54,7 @@ def with_moved(planned: Object, drained: Object, read: t.Callable[[], t.Iterable
     """Return the result of a drain whose first attempt may have moved partitions before its response was lost.
 
     ``planned``: what the drain would do, read before it. ``drained``: result of the last attempt. ``read`` returns the
-    partitions that exist now. When it fails, the result
-    has only what the last attempt moved, because the drain is done.
+    partitions that exist now. When it fails, the drain is done, and the result has only what the last attempt moved.
     """
     listed = {item["id"] for item in drained["partitions"]}
     try:
