@@ -19,9 +19,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tests import ROOT
 from tools.documentation.pages import site_pages
-
-from .messages import ROOT
 
 SHELL = {"sh", "shell", "bash"}
 _FENCE = re.compile(r"^(?P<indent> *)(?P<mark>`{3,})(?P<language>[\w+{}-]*) *$")

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import ast
 import re
-from pathlib import Path
 
+from tests import ROOT
 from tools.messages import normal, rendered, texts
 
-ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("plugins", "src/openipu", "roles", "playbooks", "tools/ee")
 
 

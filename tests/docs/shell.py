@@ -22,10 +22,10 @@ from pathlib import Path
 
 import pytest
 
+from tests import ROOT
 from tools.documentation.pages import tracked
 
 from .blocks import Block, commands, differences
-from .messages import ROOT
 
 _OWN_NETWORK = ("unshare", "--user", "--map-root-user", "--net", "--mount")
 # Files that the commands of a user read.

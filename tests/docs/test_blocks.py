@@ -14,8 +14,9 @@ import mmdr
 import pytest
 import yaml
 
+from tests import ROOT
+
 from .blocks import SHELL, Block, blocks, commands, differences, pages
-from .messages import ROOT
 from .test_runs import PAGES
 from .unrun import ELSEWHERE, REASONS
 

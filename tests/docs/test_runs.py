@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from .messages import ROOT
+from tests import ROOT
+
 from .shell import checkout, run_page
 
 # The pages of a group share a checkout and its twin, with the objects that earlier pages created.

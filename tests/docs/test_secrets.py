@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests import ROOT
 from tests.unit.collection.test_documentation import MODULES, spec
-
-from .messages import ROOT
 
 PAGE = ROOT / "docs/reference/secrets.md"
 ROW = re.compile(r"^\| `([^`]+)` \| (`vault_[^|]+`) \| ", re.MULTILINE)

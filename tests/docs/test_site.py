@@ -8,12 +8,11 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests import ROOT
 from tools import links
 from tools.documentation import changes, diagrams, pages
 from tools.reference.__main__ import PAGES
 from tools.reference.__main__ import pages as generated
-
-from .messages import ROOT
 
 
 @pytest.mark.parametrize(

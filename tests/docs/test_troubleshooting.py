@@ -8,11 +8,12 @@ import re
 import pytest
 
 from openipu.shared.errors import ERRORS
+from tests import ROOT
 from tools.documentation.pages import site_pages
 from tools.messages import messages
 from tools.reference.messages import AREAS, files
 
-from .messages import FOLDERS, ROOT, is_known, templates
+from .messages import FOLDERS, is_known, templates
 
 PAGE = (ROOT / "docs/how-to/troubleshooting.md").read_text()
 
