@@ -154,7 +154,8 @@ test-events: venv ## rules of Event-Driven Ansible with ansible-rulebook and a t
 	pytest tests/events -n 0
 
 test-ha: venv ## controllers on three etcd nodes: store, takeover, random faults under load (needs root, etcd-server, haproxy and strace)
-	pytest tests/ha -n 0
+	pytest tests/ha/test_faults.py -n 0
+	pytest tests/ha --ignore tests/ha/test_faults.py -n 2 --dist loadscope
 
 OPENSTACK := .cache/openstack/venv
 $(OPENSTACK)/.ready: requirements/openstack.txt | .venv/.ready

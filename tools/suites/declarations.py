@@ -248,7 +248,7 @@ SUITES = (
             "docs/tutorials/high-availability.md",
             "tools/archives.py",
         ),
-        600,
+        420,
         root=True,  # disks of nodes are full and slow
         packages=("curl", "etcd-server", "haproxy", "mount", "strace"),
         ignored=("charts/*", "requirements/*", "roles/*"),  # copied for the tutorial only

@@ -14,18 +14,30 @@ from tests import ROOT
 from tools.suites.declarations import SUITES, Suite
 from tools.suites.suite import undeclared
 
-PYTEST = re.compile(r"^(?P<target>[\w-]+):.*\n(?:\t.*\n)*?\t.*\bpytest (?P<paths>tests/.*)$", re.MULTILINE)
-TARGETS = {match["target"]: match["paths"].split() for match in PYTEST.finditer((ROOT / "Makefile").read_text())}
+RULE = re.compile(r"^(?P<target>[\w-]+):.*\n(?P<recipe>(?:\t.*\n)*)", re.MULTILINE)
+
+
+def paths_of_targets() -> dict[str, list[Path]]:
+    """Return the files and folders after ``pytest`` in the recipe of each target that calls it."""
+    found = {}
+    makefile = (ROOT / "Makefile").read_text().replace("$(ROLE_TESTS)", "tests/roles")
+    for rule in RULE.finditer(makefile):
+        words = [word for line in re.findall(r"\bpytest (.*)", rule["recipe"]) for word in line.split()]
+        if words:
+            found[rule["target"]] = [ROOT / word for word in words if word.startswith("tests/")]
+    return found
+
+
+TARGETS = paths_of_targets()
 
 
 def started(target: str) -> Iterator[Path]:
     """Yield the modules that the command of a target collects, with the ``conftest.py`` of their folders."""
-    for word in TARGETS[target]:
-        path = ROOT / word
+    for path in TARGETS[target]:
         if path.is_dir():
             yield from path.rglob("test_*.py")
             yield from path.rglob("conftest.py")
-        elif path.suffix == ".py":
+        else:
             yield path
 
 
