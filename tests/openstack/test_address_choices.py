@@ -18,7 +18,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),  # about future releases of the SDK
 ]
 
-CHOICES = ["10.1.5.140", "10.1.5.141", "10.1.5.142"]
+CHOICES = [f"10.1.5.{number}" for number in range(140, 145)]
+NAMES = ["one", "two", "three", "four", "five"]
 
 
 @pytest.fixture
@@ -75,7 +76,7 @@ def test_another_client_takes_the_chosen_address(
 
 
 def test_tasks_at_the_same_time_get_different_addresses(admin: Connection, plan: Plan, network: Any) -> None:
-    with ThreadPoolExecutor(3) as pool:
-        results = list(pool.map(lambda name: create(plan, network, name), ("one", "two", "three")))
-    assert [result.get("msg") for result in results] == [None] * 3
+    with ThreadPoolExecutor(len(NAMES)) as pool:
+        results = list(pool.map(lambda name: create(plan, network, name), NAMES))
+    assert [result.get("msg") for result in results] == [None] * len(NAMES)
     assert sorted(addresses(admin, network).values()) == CHOICES
