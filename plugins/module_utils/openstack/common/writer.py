@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import abc
+import threading
 import time
 import typing as t
 
 from ...reconcile import Action, Failure, Family, ItemError, Step, UserError
-from .client import Cloud, CloudError, RejectedError
+from .client import OVER_QUOTA, Cloud, CloudError, RejectedError
 from .steps import step_id, step_name
 
 _POLL_INTERVAL = 1.0  # seconds
@@ -42,6 +43,8 @@ class StepWriter(abc.ABC):
         self._fatal: CloudError | None = None
         self.wrote = False  # whether any request changed something
         self.created_ids: dict[tuple[str, str], str] = {}  # by kind and key
+        self._writes = threading.Condition()
+        self._writing = 0  # requests in progress
 
     @abc.abstractmethod
     def __call__(self, steps: list[Step]) -> list[ItemError]:
@@ -91,7 +94,27 @@ class StepWriter(abc.ABC):
         self.failed[id] = ItemError.of(step, message, effect, error.error_code)
 
     def write(self, method: str, path: str, service: str = "", **options: t.Any) -> t.Any:
-        """Send a request that changes something, and return the body of the response."""
+        """Send a request that changes something, and return the body of the response.
+
+        Repeat a request that exceeds a quota when no other one is in progress: until a request ends, Neutron counts
+        its objects and its reservation.
+        """
+        with self._writes:
+            self._writing += 1
+        try:
+            return self._write_once(service, method, path, options)
+        except CloudError as error:
+            if error.kind != OVER_QUOTA:
+                raise
+        finally:
+            with self._writes:
+                self._writing -= 1
+                self._writes.notify_all()
+        with self._writes:
+            self._writes.wait_for(lambda: not self._writing)
+            return self._write_once(service, method, path, options)
+
+    def _write_once(self, service: str, method: str, path: str, options: dict[str, t.Any]) -> t.Any:
         body = self.cloud.request(service or self._service, method, path, **options)
         self.wrote = True
         return body

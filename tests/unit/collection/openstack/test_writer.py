@@ -8,7 +8,12 @@ from typing import Any
 
 import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.common.apply_plan import apply_plans
-from ansible_collections.openipu.pod.plugins.module_utils.openstack.common.client import Cloud, CloudError
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.common.client import (
+    OVER_QUOTA,
+    Cloud,
+    CloudError,
+    RejectedError,
+)
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.common.options import Run
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.common.writer import WaitingWriter
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.families import NETWORK, SUBNET
@@ -93,6 +98,50 @@ def test_all_have_ended_when_the_first_error_is_raised() -> None:
     with pytest.raises(UserError):
         Cloud({}, 2).map(work, [0, 1])
     assert ended.is_set()
+
+
+class CountingCloud(Cloud):
+    """Cloud that counts an object twice until its request ends, as Neutron does with the reservation of the request.
+
+    The first requests end after one was rejected.
+    """
+
+    def __init__(self, quota: int) -> None:
+        super().__init__({}, 3)
+        self._quota = quota
+        self._lock = threading.Lock()
+        self._rejected = threading.Event()
+        self.used = self._reserved = 0
+
+    def request(self, service: str, method: str, path: str, **options: Any) -> None:
+        with self._lock:
+            if self.used + self._reserved + 1 > self._quota:
+                self._rejected.set()
+                raise RejectedError("Neutron returned an error: Quota exceeded.", 409, OVER_QUOTA)
+            self.used += 1
+            self._reserved += 1
+        assert self._rejected.wait(5)
+        with self._lock:
+            self._reserved -= 1
+
+
+class PostingWriter(Writer):
+    """Writer that sends a request for each step."""
+
+    def __init__(self, cloud: Cloud) -> None:
+        super().__init__()
+        self.cloud = cloud
+
+    def work(self, step: Step) -> None:
+        self.write("POST", "/routers")
+
+
+@pytest.mark.parametrize(("quota", "failed"), [(3, 0), (2, 1)])
+def test_reservations_of_concurrent_requests_do_not_exceed_a_quota(quota: int, failed: int) -> None:
+    cloud = CountingCloud(quota)
+    errors = PostingWriter(cloud)(steps(None, None, None))
+    assert (cloud.used, len(errors)) == (quota, failed)
+    assert all("Quota exceeded" in error.message for error in errors)
 
 
 def test_unchanged_objects_that_are_not_ready_are_waited_for() -> None:
