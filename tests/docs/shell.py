@@ -27,7 +27,8 @@ from tools.documentation.pages import tracked
 
 from .blocks import Block, commands, differences
 
-_OWN_NETWORK = ("unshare", "--user", "--map-root-user", "--net", "--mount")
+# Root keeps its groups: programs such as dnsmasq set theirs.
+_OWN_NETWORK = ("unshare", *(("--user", "--map-root-user") if os.geteuid() else ()), "--net", "--mount")
 # Files that the commands of a user read.
 _NEEDED = (
     "Makefile",

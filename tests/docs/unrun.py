@@ -26,7 +26,6 @@ REASONS = {
     "docs/how-to/kubernetes.md": _CLUSTER,
     "docs/how-to/management-server.md": _HOSTS,
     "docs/how-to/monitoring.md": _HOSTS,
-    "docs/how-to/openstack-loopback.md": _CLOUD,
     "docs/how-to/openstack.md": _CLOUD,
     "docs/how-to/poplar-servers.md": _HOSTS,
     "docs/reference/kubernetes-operator.md": _CLUSTER,
@@ -40,9 +39,10 @@ REASONS = {
 """Pages with commands that are not run, and the reason for each. A block with a mark of its own needs none here."""
 
 ELSEWHERE = {
+    "docs/how-to/openstack-loopback.md": "tests/openstack/test_pages.py",
     "docs/tutorials/control-desk.md": "tests/awx/test_tutorial.py",
     "docs/tutorials/high-availability.md": "tests/ha/test_tutorial.py",
     "docs/tutorials/kubernetes.md": "tests/pods/test_with_tutorial.py",
-    "docs/tutorials/openstack.md": "tests/openstack/test_tutorial.py",
+    "docs/tutorials/openstack.md": "tests/openstack/test_pages.py",
 }
-"""Tutorials that the suite with their parts runs, with the test."""
+"""Pages that the suite with their parts runs, with the test."""

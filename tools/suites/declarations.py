@@ -317,6 +317,7 @@ SUITES = (
             *JOBS,
             *PAGES,
             "docs/tutorials/openstack.md",
+            "docs/how-to/openstack-loopback.md",
             "docs/how-to/openstack.md",
             "requirements/openstack.txt",
             "requirements/ironic.txt",
