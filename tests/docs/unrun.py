@@ -11,7 +11,6 @@ _IMAGE = "builds an image; make test-ee does"
 
 REASONS = {
     "charts/ipu-operator/README.md": _CLUSTER,
-    "docs/explanation/scaling.md": "needs programs of Prometheus",
     "docs/how-to/awx-apply.md": _AWX,
     "docs/how-to/bare-hosts.md": "creates hosts; make test-bare-hosts is the same run",
     "docs/how-to/bare-metal.md": _CLOUD,
@@ -39,6 +38,7 @@ REASONS = {
 """Pages with commands that are not run, and the reason for each. A block with a mark of its own needs none here."""
 
 ELSEWHERE = {
+    "docs/explanation/scaling.md": "tests/peers/test_scaling_page.py",
     "docs/how-to/openstack-loopback.md": "tests/openstack/test_pages.py",
     "docs/tutorials/control-desk.md": "tests/awx/test_tutorial.py",
     "docs/tutorials/high-availability.md": "tests/ha/test_tutorial.py",

@@ -206,7 +206,9 @@ SUITES = (
             "roles/monitoring/*",
             "roles/virm_agent/*",
             "extensions/molecule/monitoring/*",
+            "docs/explanation/scaling.md",
             "docs/how-to/monitoring-alerts.md",
+            *PAGES,
         ),
         100,
         packages=(
