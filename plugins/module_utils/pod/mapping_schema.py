@@ -46,7 +46,7 @@ def _check_scalar(
 ) -> None:
     """Reject a text that is not the number or truth value of its type."""
     convert, expected = _SCALARS.get(kind, (None, ""))
-    if convert is None or value is None:
+    if convert is None:
         return
     if kind == "int" and isinstance(value, float):
         expected = "a whole number"
@@ -74,11 +74,6 @@ def _type_remedy(block: Block, name: str, form: type | None, item: t.Collection[
         return "write [%s]" % ", ".join(items) if 0 < len(items) <= _MAX_ITEMS else ""
     keys = form is Block and isinstance(value, Items) and value and all(isinstance(each, Block) for each in value)
     return "remove '- ' before its keys" if keys else ""
-
-
-def _has_default(option: t.Mapping[str, t.Any]) -> bool:
-    """Return whether a key without a value is an omitted key, also where the validator rejects None."""
-    return "default" in option or "choices" in option
 
 
 def _with_lines(given: t.Any, converted: t.Any, option: t.Mapping[str, t.Any]) -> t.Any:
@@ -168,7 +163,7 @@ class MappingSchema:
                         valid = True
                 if not valid:
                     complete = False
-                elif block[name] is not None or not _has_default(self.spec[name]):
+                else:
                     values[name] = self._as_list(name, block[name])
         result = self._validator.validate(dict(values))
         if result.error_messages:
@@ -185,7 +180,7 @@ class MappingSchema:
         checked = Block(block.file, block.line)
         checked.lines = block.lines
         for name, option in self.spec.items():
-            if (name not in excluded and name in values) or (block.get(name) is None and not option.get("required")):
+            if (name not in excluded and name in values) or (name not in block and not option.get("required")):
                 checked[name] = _with_lines(block.get(name), converted[name], option)
                 continue
             checked.invalid.add(name)
@@ -258,7 +253,7 @@ class MappingSchema:
     def _as_list(self, name: str, value: t.Any) -> t.Any:
         """Return a value, as a list when a single one stands for a list. The validator would split it at commas."""
         single = self.declared[name].get("single") and not isinstance(value, Items)
-        return value if value is None or not single else [value]
+        return [value] if single else value
 
     def _check_value(self, block: Block, name: str, value: t.Any, subject: str, mistakes: Mistakes) -> bool:
         """Record texts of another form, also in lists, and numbers out of range. Return whether there are none.
@@ -286,16 +281,15 @@ class MappingSchema:
         kind = self.spec[name].get("type", "str")
         form, expected = _COLLECTIONS.get(kind, (None, "a single value"))
         value = block[name]
+        if value is None:
+            message = "%s: '%s' has no value: set one" % (subject, name)
+            raise block.error(message + ("" if self.spec[name].get("required") else ", or remove the line"), name)
         if self.declared[name].get("single"):
             if isinstance(value, Block):
                 raise block.error("%s: '%s' must be a single value or a list" % (subject, name), name)
             if not isinstance(value, Items):
                 kind, form = "str", None
         if kind == "raw":
-            return
-        if value is None:
-            if self.spec[name].get("required"):
-                raise block.error("%s: '%s' has no value: set one" % (subject, name), name)
             return
         if isinstance(value, bool) and kind in _UNLIKE_BOOL:
             raise block.error("%s: '%s' is a truth value in YAML: %s" % (subject, name, _UNLIKE_BOOL[kind]), name)
@@ -341,7 +335,7 @@ class MappingSchema:
     def _check_choices(self, block: Block, name: str, subject: str) -> None:
         """Reject all values of a key that are none of its choices."""
         value, choices = block[name], self.spec[name].get("choices")
-        if value is None or not choices:
+        if not choices:
             return
         mistakes = Mistakes()
         lines = value.lines if isinstance(value, Items) else [None]

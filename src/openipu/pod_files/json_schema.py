@@ -60,25 +60,20 @@ def _described(schema: MappingSchema, name: str) -> Schema:
 
 
 def _option(option: Any) -> Schema:
-    """Return the schema of a key, which may have no value unless it is required."""
+    """Return the schema of a key."""
     found = _value(option)
     if option.get("single"):
         one = _option({"form": option["form"]})
         return {"anyOf": [one, {**found, "minItems": 1, "uniqueItems": True}]}
     if "default" in option:
         found["default"] = option["default"]
-    if not option.get("required") and "type" in found:
-        types = found["type"] if isinstance(found["type"], list) else [found["type"]]
-        found["type"] = [*types, "null"]
-        if "enum" in found:
-            found["enum"] = [*found["enum"], None]
     return found
 
 
 def _value(option: Any) -> Schema:
     kind = option.get("type", "str")
     if kind == "raw":
-        return {}
+        return {"not": {"type": "null"}}
     if kind == "list":
         if "schema" in option:
             return {"type": "array", "items": _mapping(option["schema"])}
@@ -89,7 +84,7 @@ def _value(option: Any) -> Schema:
             return _mapping(option["schema"])
         return {"type": "object", "additionalProperties": _text(option.get("form", TEXT), required=False)}
     if kind == "bool":
-        return {"anyOf": [{"type": "boolean"}, {"enum": [*_TRUTH_VALUES, 0, 1, None]}]}
+        return {"anyOf": [{"type": "boolean"}, {"enum": [*_TRUTH_VALUES, 0, 1]}]}
     if kind == "int":
         lowest, highest = option.get("range", (None, None))
         limits = {} if lowest is None else {"minimum": lowest, "maximum": highest}

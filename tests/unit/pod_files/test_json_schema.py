@@ -72,7 +72,7 @@ def test_examples_are_valid(path):
     [
         ("10.3.1.101", True),
         ("''", True),
-        ("null", True),
+        ("null", False),
         ("[vipu1]", True),
         ("[10.3.1.101, 10.3.1.102]", True),
         ("[]", False),

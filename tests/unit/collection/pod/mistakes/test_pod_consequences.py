@@ -175,23 +175,6 @@ def test_numbers_in_quotes_are_numbers(pod):
     assert [each.vlans for each in found.cables if each.port == "Ethernet29"] == [(13, 99)]
 
 
-def test_a_key_without_a_value_has_its_default(pod):
-    found = load(
-        str(
-            changed(
-                pod,
-                ("topology: mesh", "topology: , num_ilds: "),
-                ("uplinks: [Ethernet1/1]", "uplinks: , managed: "),
-                ("{name: s2}", "{name: s2, roles: }"),
-                ("dns_servers", "mtu:\n  dns_servers"),
-            )
-        )
-    )
-    assert (found.clusters[0].topology, found.clusters[0].num_ilds, found.cloud.mtu) == ("mesh", 1, 9000)
-    first, second = found.racks
-    assert (first.switches[0].uplinks, first.switches[0].managed, second.servers[0].roles) == ((), True, ("poplar",))
-
-
 def test_an_alias_repeats_no_mistake_and_hides_none(pod):
     tor, aliases = (
         "{name: tor1, kind: data, uplinks: [Ethernet1/1]}",
