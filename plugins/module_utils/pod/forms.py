@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import typing as t
 from dataclasses import dataclass
 
 from ..vipu.object_rules import ID_PATTERN, ID_RULE
@@ -96,3 +97,22 @@ def number_error(text: str, number: bool, *, quoted: bool) -> str | None:
             decimal = int(digits, 0)
             return _PREFIXED_MESSAGE % (text, _BASES[prefixed[1]], decimal, decimal)
     return None
+
+
+def mapping_remedy(name: str, option: t.Mapping[str, t.Any], value: t.Any) -> str:
+    """Return what to write instead of a single value, for a key whose value is a mapping: its keys and an example."""
+    if "schema" not in option:
+        return "write '%s: {NAME: VALUE}'" % name
+    keys = ", ".join(option["schema"].declared)
+    return "its keys are %s, as in '%s: %s'" % (keys, name, _example(option, value))
+
+
+def _example(option: t.Mapping[str, t.Any], value: t.Any) -> str:
+    """Return an example of the value of a key: the user's text if it has the form, else an ellipsis."""
+    if "schema" in option:
+        first, nested = next(iter(option["schema"].declared.items()))
+        return "{%s: %s}" % (first, _example(nested, value))
+    kind = option.get("type", "str")
+    fits = kind == "str" and isinstance(value, str) and option.get("form", TEXT).accepts(value)
+    example = value if fits else "…"
+    return "[%s]" % example if kind == "list" and not option.get("single") else str(example)

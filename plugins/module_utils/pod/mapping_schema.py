@@ -15,7 +15,7 @@ import typing as t
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.common.validation import check_type_bool, check_type_int
 
-from .forms import TEXT, Form
+from .forms import TEXT, Form, mapping_remedy
 from .mistakes import Mistakes, PodError, unknown
 from .source import IDENTIFIERS, Block, Items
 
@@ -298,6 +298,8 @@ class MappingSchema:
         if not isinstance(value, form) if form else isinstance(value, (Block, Items)):
             nested = self.declared[name].get("schema")
             remedy = self.elsewhere.get(name) or _type_remedy(block, name, form, nested.declared if nested else ())
+            if form is Block and not isinstance(value, Items):
+                remedy = mapping_remedy(name, self.declared[name], value)
             line = value.line if isinstance(value, Block) and form else None
             message = "%s: '%s' must be %s%s" % (subject, name, expected, ": " + remedy if remedy else "")
             error = block.error(message, name, line)

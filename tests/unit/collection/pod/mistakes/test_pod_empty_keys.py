@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Keys of pod.yml without a value, for each key of each mapping."""
+"""Keys of pod.yml without a value, for each key of each mapping, and single values in the place of mappings."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ansible_collections.openipu.pod.plugins.module_utils.pod.source import Bloc
 from tests.unit.collection.pod.mistakes.test_pod_mistyped_keys import LINE, SCHEMAS
 
 KEYS = [(label, key) for label, schema in SCHEMAS.items() if schema is not spec.MACHINE for key in schema.declared]
+MAPPINGS = [(label, key) for label, key in KEYS if SCHEMAS[label].declared[key].get("type") == "dict"]
 
 
 def mistakes(label: str, key: str, value: object) -> list[tuple[int | None, str]]:
@@ -52,3 +53,34 @@ def test_nothing_else_is_reported(pod, text, empty):
     found = [each.message for each in caught.value.mistakes]
     assert found, path.read_text()
     assert [message for message in found if "has no value: set one" not in message] == []
+
+
+@pytest.mark.parametrize(("label", "key"), MAPPINGS)
+def test_a_single_value_is_no_mapping(label, key):
+    ((_line, message), *_missing) = [found for found in mistakes(label, key, "foo") if found[0] == LINE]
+    assert f"'{key}' must be a mapping: " in message
+    nested = SCHEMAS[label].declared[key].get("schema")
+    if nested:
+        assert f"its keys are {', '.join(nested.declared)}, as in '{key}: {{{next(iter(nested.declared))}: " in message
+    else:
+        assert message.endswith(f"write '{key}: {{NAME: VALUE}}'")
+
+
+@pytest.mark.parametrize(
+    ("line", "remedy"),
+    [
+        ("controller: foo", "its keys are server, host, port, as in 'controller: {server: foo}'"),
+        ("controller: 13", "its keys are server, host, port, as in 'controller: {server: …}'"),
+        ("networks: foo", "its keys are bmc, gw, management, data, storage, as in 'networks: {bmc: {vlan: …}}'"),
+        ("kubernetes: yes", "its keys are label, servers, node_names, as in 'kubernetes: {label: …}'"),
+        ("deploy: common", "its keys are controllers, machines, poplar_servers, as in 'deploy: {controllers: […]}'"),
+    ],
+)
+def test_the_message_has_the_keys_and_an_example(pod, line, remedy):
+    key = line.partition(":")[0]
+    path = pod.write(drop=f"{key}:", tail=f"{line}\n")
+    with pytest.raises(PodError) as caught:
+        load(str(path))
+    (mistake,) = caught.value.mistakes
+    assert mistake.message == f"pod 'test': '{key}' must be a mapping: {remedy}"
+    assert path.read_text().splitlines()[mistake.line - 1] == line
