@@ -76,6 +76,15 @@ def unusable(subnet: ipaddress.IPv4Network) -> str | None:
     return next((kind for kind, block in _UNUSABLE.items() if subnet.overlaps(block)), None)
 
 
+def contains(subnet: str | None, text: str) -> bool:
+    """Return whether a text is an address of a subnet, or any IPv4 address without a subnet."""
+    try:
+        address = ipaddress.IPv4Address(text)
+    except ValueError:
+        return False
+    return subnet is None or address in ipaddress.IPv4Network(subnet)
+
+
 def _mistyped(block: Block | None, keys: t.Collection[str]) -> set[str]:
     """Return the omitted keys that unknown keys of a mapping may stand for: similar ones, or all of them."""
     given: t.Collection[str] = block or ()

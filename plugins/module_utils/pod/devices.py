@@ -6,12 +6,26 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 from . import model, spec
-from .addresses import Plan, UniqueValues
+from .addresses import Plan, UniqueValues, contains
+from .forms import Form
 from .inventory_names import InventoryNames
 from .mistakes import LeftOut, Mistakes, PodError, unknown
-from .source import Block, read_csv
+from .source import Block, Table, read_csv
+
+_HEX = "[0-9A-Fa-f]"
+_MAC = re.compile(rf"{_HEX}{{1,2}}(?:[:-]{_HEX}{{1,2}}){{5}}|{_HEX}{{4}}(?:\.{_HEX}{{4}}){{2}}|{_HEX}{{12}}")
+
+
+def _swapped_error(rows: list[Block], first: str, second: str) -> PodError:
+    """Return the mistake of two columns whose values are exchanged in several rows."""
+    message = (
+        "the values of '%s' and '%s' seem to be swapped in %d lines, such as '%s' in '%s': swap the two names in the "
+        "header, or the values"
+    )
+    return rows[0].error(message % (first, second, len(rows), rows[0][first], first))
 
 
 class Devices:
@@ -81,6 +95,8 @@ class Devices:
             self._left_out.machines.update(racks)
             message = "has no machines: add a line for each IPU-Machine"
             self._mistakes.add(PodError(table.file, None, message))
+        if table:
+            self._report_swapped_columns(table, racks)
         for row in table.rows if table else ():
             block = spec.MACHINE.read(row, self._mistakes)
             machine = None
@@ -96,6 +112,46 @@ class Devices:
         for units in found.values():
             self._check_heights([machine for _unit, machine in sorted(units.items()) if machine.rack_unit])
         return {name: tuple(machine for _unit, machine in sorted(rack.items())) for name, rack in found.items()}
+
+    def _report_swapped_columns(self, table: Table, racks: dict[str, Block]) -> None:
+        """Record two columns whose values are exchanged in most lines, once. These values are not read."""
+        cells = {
+            column: [row for row in table.rows if column in row and column not in row.unusable]
+            for column in spec.MACHINE.spec
+        }
+        few = max(1, len(table.rows) // 2)  # of the lines: in so many, each value is a mistake of its own
+        for first in cells:
+            if sum(not self._fits(row[first], first, racks) for row in cells[first]) <= few:
+                continue
+            for second in cells:
+                both = [row for row in cells[first] if second in row and second not in row.unusable]
+                rows = [row for row in both if self._swapped(row, first, second, racks)]
+                if len(rows) > few:
+                    self._mistakes.add(_swapped_error(rows, first, second))
+                    for row in rows:
+                        row.unusable.update((first, second))
+                    return
+
+    def _swapped(self, row: Block, first: str, second: str, racks: dict[str, Block]) -> bool:
+        """Return whether the first value of a row fits only the second column, and the second one the first column."""
+        found = [self._fits(row[value], column, racks) for value in (first, second) for column in (first, second)]
+        return not found[0] and found[1] and found[2]
+
+    def _fits(self, text: str, column: str, racks: dict[str, Block]) -> bool:
+        """Return whether a text may be a value of a column of machines.csv."""
+        option = spec.MACHINE.declared[column]
+        if column == "rack":
+            return text in racks
+        if column.endswith("_mac"):
+            return bool(_MAC.fullmatch(text))
+        if column.endswith("_address"):
+            network = self.plan.networks[model.DATA if column == "rnic_address" else column.partition("_")[0]]
+            return contains(network.subnet, text)
+        if "range" in option:
+            lowest, highest = option["range"]
+            return text.isdecimal() and lowest <= int(text) <= highest
+        form: Form = option["form"]
+        return form.accepts(text)
 
     def _check_heights(self, machines: list[model.Machine]) -> None:
         """Record the first machine of a rack that is mounted below one with a lower unit."""
