@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 
@@ -28,8 +28,33 @@ def sigterm_exits() -> Iterator[None]:
         signal.signal(number, signal.SIG_IGN)
         raise SystemExit(128 + number)  # the status that shells report
 
-    before = signal.signal(signal.SIGTERM, leave)
+    with _handled(signal.SIGTERM, leave):
+        yield
+
+
+@contextlib.contextmanager
+def one_interrupt() -> Iterator[None]:
+    """Raise KeyboardInterrupt for the first SIGINT, and ignore further ones, so that ``finally`` runs to its end.
+
+    For the main thread only. A SIGINT that the caller of the program ignores is still ignored.
+    """
+
+    def leave(number: int, _frame: Any) -> NoReturn:
+        signal.signal(number, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        yield
+        return
+    with _handled(signal.SIGINT, leave):
+        yield
+
+
+@contextlib.contextmanager
+def _handled(number: signal.Signals, handler: Callable[[int, Any], NoReturn]) -> Iterator[None]:
+    """Call a handler for a signal."""
+    before = signal.signal(number, handler)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(number, before)

@@ -17,6 +17,7 @@ import pytest
 
 from openipu.pod_files.rehearsal import command, fault_names, inventory, playbook
 from openipu.pod_files.rehearsal.playbook import RehearsalError
+from openipu.pod_files.rehearsal.progress import Progress
 from openipu.pod_files.rehearsal.rehearse import Options, _LockedWriter, rehearse
 from openipu.pod_files.rehearsal.translation import Translator
 from openipu.pod_files.variables import read as read_variables
@@ -52,7 +53,7 @@ def stopped_rehearsal(folder: Path, source: Path) -> Twin:
 def test_a_stopped_twin_is_kept(tmp_path: Path) -> None:
     twin = stopped_twin(tmp_path / "twin", ROOT / "inventory/twin/pod.yml")
     with pytest.raises(RehearsalError, match=r"it holds the twin of .*inventory/twin/pod\.yml.*--state-dir"):
-        rehearse(load(str(RACK / "pod.yml")), Options(twin.folder), print)
+        rehearse(load(str(RACK / "pod.yml")), Options(twin.folder), Progress(print))
     assert twin.database.read_text() == "records"
     assert twin.identity() is not None
 
@@ -62,7 +63,7 @@ def test_the_rehearsal_of_another_pod_is_kept(tmp_path: Path) -> None:
     shutil.copytree(RACK, other)
     twin = stopped_rehearsal(tmp_path / "twin", other / "pod.yml")
     with pytest.raises(RehearsalError, match=f"it holds the twin of {other}/pod.yml"):
-        rehearse(load(str(RACK / "pod.yml")), Options(twin.folder), print)
+        rehearse(load(str(RACK / "pod.yml")), Options(twin.folder), Progress(print))
     assert twin.database.read_text() == "records"
     assert inventory.read_origin(twin.pod) == {"file": f"{other}/pod.yml", "name": "pod64"}
 
@@ -70,7 +71,7 @@ def test_the_rehearsal_of_another_pod_is_kept(tmp_path: Path) -> None:
 def test_the_data_is_kept_when_the_twin_cannot_start(tmp_path: Path) -> None:
     twin = stopped_rehearsal(tmp_path / ("long" * 40), RACK / "pod.yml")  # too long for its socket
     with pytest.raises(TwinError, match="its path is too long"):
-        rehearse(load(str(RACK / "pod.yml")), Options(twin.folder), print)
+        rehearse(load(str(RACK / "pod.yml")), Options(twin.folder), Progress(print))
     assert twin.database.read_text() == "records"
 
 
@@ -82,7 +83,7 @@ def test_a_twin_that_another_command_created_meanwhile_is_kept(tmp_path: Path) -
             stopped_twin(folder, ROOT / "inventory/twin/pod.yml")
 
     with pytest.raises(RehearsalError, match="it holds the twin of"):
-        rehearse(load(str(RACK / "pod.yml")), Options(folder), progress)
+        rehearse(load(str(RACK / "pod.yml")), Options(folder), Progress(progress))
     assert Twin(folder).database.read_text() == "records"
 
 
@@ -96,7 +97,7 @@ def test_connections_of_the_search_for_undefined_variables_are_kept(tmp_path: Pa
 
     monkeypatch.setattr(playbook, "undefined", undefined)
     translated = inventory.TranslatedPod(pod, read_variables(RACK), Translator(pod, 16))
-    writer = _LockedWriter(twin, False, translated, {})
+    writer = _LockedWriter(twin, False, translated, {}, Progress(print))
     writer.write(twin.pod, str(twin.folder))
     assert log.read_text() == "socket.connect 10.9.8.7 ansible\n"
     assert writer.translated.variables.undefined["eos_connection"].startswith("group_vars/")
@@ -245,7 +246,7 @@ def test_a_message_names_the_log_only_if_it_is_kept(tmp_path: Path, monkeypatch,
     twin = Twin(tmp_path / "twin")
     try:
         with pytest.raises(RehearsalError) as error:
-            rehearse(load(str(RACK / "pod.yml")), Options(twin.folder, keep=keep), lambda _text: None)
+            rehearse(load(str(RACK / "pod.yml")), Options(twin.folder, keep=keep), Progress(print))
     finally:
         twin.down(False, lambda _text: None)
     end = f"Log: {log}" if keep else "To keep the whole log, repeat with --keep."

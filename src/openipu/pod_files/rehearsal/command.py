@@ -14,17 +14,20 @@ import click
 from openipu.pod_files import files
 from openipu.pod_files.rehearsal.fault_names import parsed
 from openipu.pod_files.rehearsal.playbook import RehearsalError
+from openipu.pod_files.rehearsal.progress import Progress
 from openipu.pod_files.rehearsal.rehearse import Options, rehearse
 from openipu.pod_files.rehearsal.report import DRAWING, Report
 from openipu.process import network_namespace
 from openipu.process.failures import ProgramError, program_error
-from openipu.process.signals import sigterm_exits
+from openipu.process.signals import one_interrupt, sigterm_exits
 from openipu.twin.launch import hints, relay
 from openipu.twin.launch.errors import TwinError
 from openipu.twin.launch.launcher import Twin
 from openipu.twin.rack.fault_lines import FaultError
 from openipu.twin.rack.fault_script import Entry
 
+_QUIET_SECONDS = 5.0  # between signs of life on a terminal
+_INTERRUPTED = 130  # exit status, as shells report it
 _NETWORK = Path("/proc/self/ns/net")
 
 
@@ -34,10 +37,15 @@ def run(path: Path, state: Path, faults: Sequence[str], keep: bool, output: str)
     if pod is None:
         lines = "\n".join(mistake.text for mistake in mistakes)
         raise ProgramError(f"Cannot rehearse {path}: it is invalid.\n{lines}", files.PodFilesError.error_code)
+    twin = Twin(state)
+    progress = Progress(lambda text: click.echo(text, err=True), _QUIET_SECONDS if sys.stderr.isatty() else None)
     try:
         entries = [Entry("--fault", line) for line in parsed(faults, pod)]
-        with sigterm_exits(), own_network(Twin(state), keep):
-            report = rehearse(pod, Options(state, entries, keep), lambda text: click.echo(text, err=True))
+        with sigterm_exits(), one_interrupt(), own_network(twin, keep), progress.signs_of_life():
+            report = rehearse(pod, Options(state, entries, keep), progress)
+    except KeyboardInterrupt:
+        click.echo(_interrupted(progress.phase_text, twin), err=True)
+        return _INTERRUPTED
     except (RehearsalError, TwinError, FaultError, OSError) as error:
         raise program_error(error) from None
     show(report, path.parent / DRAWING, output)
@@ -47,6 +55,15 @@ def run(path: Path, state: Path, faults: Sequence[str], keep: bool, output: str)
         click.echo(f"The twin is running.\nBreak it:  {fault}\nStop it:   {hints.command(folder, 'down')}")
     sys.stdout.flush()
     return 0 if report.succeeded else 1
+
+
+def _interrupted(phase: str, twin: Twin) -> str:
+    """Return the message after an interrupt. ``phase`` is empty before the start of the twin."""
+    if twin.running():
+        end = f"the twin is running. Stop it: {hints.command(twin.folder, 'down')}"
+    else:
+        end = "the twin was stopped." if phase else "no twin was started."
+    return f"Interrupted during '{phase}'; {end}" if phase else f"Interrupted; {end}"
 
 
 @contextlib.contextmanager

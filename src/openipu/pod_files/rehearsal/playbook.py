@@ -111,9 +111,16 @@ def guarded_environment(violations: Path) -> dict[str, str]:
 
 
 def run(
-    inventory: Path, variables: Path, environment: Mapping[str, str], check: bool, report: Callable[[Phase], None]
+    inventory: Path,
+    variables: Path,
+    environment: Mapping[str, str],
+    check: bool,
+    report: Callable[[Phase], None],
+    begin: Callable[[str], None] = lambda _name: None,
 ) -> Run:
-    """Run the playbook. ``report`` is called at the end of each phase. Raises RehearsalError if it cannot start.
+    """Run the playbook. Raises RehearsalError if it cannot start.
+
+    ``begin`` is called with the name of each phase when it begins, and ``report`` at its end.
 
     An exception, such as SystemExit of a signal, ends the playbook and its processes.
     """
@@ -150,7 +157,7 @@ def run(
             os.close(writing)
             phases = []
             try:
-                for phase in _phases(lines):
+                for phase in _phases(lines, begin):
                     phases.append(phase)
                     report(phase)
             except BaseException:
@@ -249,8 +256,8 @@ def last_lines(log: Path) -> str:
     return " ".join(errors[-3:] or [line for line in lines if line.strip()][-1:])
 
 
-def _phases(lines: Iterator[str]) -> Iterator[Phase]:
-    """Yield the plays with results, each when the next one begins."""
+def _phases(lines: Iterator[str], begin: Callable[[str], None]) -> Iterator[Phase]:
+    """Yield the plays with results, each when the next one begins. ``begin`` is called with the name of each play."""
     current: Phase | None = None
     for line in lines:
         event = json.loads(line)
@@ -258,6 +265,7 @@ def _phases(lines: Iterator[str]) -> Iterator[Phase]:
             if current and current.results:
                 yield current
             current = Phase(event["play"], event["time"], event["time"])
+            begin(event["play"])
         elif current:
             current.results.append(event)
             current.ended = event["time"]

@@ -16,6 +16,7 @@ from pathlib import Path
 from openipu.pod_files import variables
 from openipu.pod_files.rehearsal import inventory, playbook
 from openipu.pod_files.rehearsal.playbook import Phase, RehearsalError
+from openipu.pod_files.rehearsal.progress import Progress
 from openipu.pod_files.rehearsal.report import Report, changes
 from openipu.pod_files.rehearsal.translation import Translator, choose
 from openipu.process import network_namespace
@@ -39,7 +40,7 @@ class Options:
     keep: bool = False  # whether the twin runs on
 
 
-def rehearse(pod: model.Pod, options: Options, progress: Callable[[str], None]) -> Report:
+def rehearse(pod: model.Pod, options: Options, progress: Progress) -> Report:
     """Rehearse a POD. Raises RehearsalError, TwinError or OSError.
 
     A failure of the playbook is part of the report. The twin of the same POD that already runs in the state folder is
@@ -56,20 +57,22 @@ def rehearse(pod: model.Pod, options: Options, progress: Callable[[str], None]) 
     writer: _LockedWriter | None = None
     try:
         translator = _translator(pod, twin, running)
-        progress(f"Translating the addresses of {pod.file} to 127.{translator.octets[0]}.0.0 and up …")
+        progress.line(f"Translating the addresses of {pod.file} to 127.{translator.octets[0]}.0.0 and up …")
         environment = playbook.guarded_environment(violations)
         with _environment(environment):
             translated = inventory.TranslatedPod(pod, found, translator)
-            writer = _LockedWriter(twin, running, translated, environment)
-            twin.up(writer, progress, [] if running else options.faults)
+            writer = _LockedWriter(twin, running, translated, environment, progress)
+            with progress.phase("Starting the twin"):
+                twin.up(writer, progress.line, [] if running else options.faults)
             if running:
                 for fault in options.faults:
                     twin.fault(fault.line)
         runs = []
         source = twin.pod / "pod.yml"
         for check in (True, False):
-            progress("Running site.yml in check mode …" if check else "Running site.yml …")
-            run = playbook.run(source, twin.pod / inventory.VARIABLES, environment, check, _phase_reporter(progress))
+            with progress.phase("Running site.yml in check mode" if check else "Running site.yml"):
+                files = source, twin.pod / inventory.VARIABLES
+                run = playbook.run(*files, environment, check, _phase_reporter(progress), progress.part)
             if not run.phases:
                 kept = f"Log: {run.log}" if running or options.keep else "To keep the whole log, repeat with --keep."
                 raise RehearsalError(f"Cannot run openipu.pod.site: {playbook.last_lines(run.log)} {kept}")
@@ -90,7 +93,7 @@ def rehearse(pod: model.Pod, options: Options, progress: Callable[[str], None]) 
         )
     finally:
         if writer and writer.begun and not options.keep and not running:
-            with contextlib.suppress(TwinError):
+            with progress.phase("Stopping the twin"), contextlib.suppress(TwinError):
                 twin.down(False, lambda _message: None)
 
 
@@ -102,6 +105,7 @@ class _LockedWriter:
     running: bool  # whether the twin ran before
     translated: inventory.TranslatedPod
     environment: Mapping[str, str]
+    progress: Progress
     begun: bool = False  # whether the folder is that of this rehearsal, which may remove it
 
     def write(self, folder: Path, state: str) -> Path:
@@ -114,7 +118,8 @@ class _LockedWriter:
             raise RehearsalError(f"Cannot use the folder {self.twin.folder}: another command uses it. Try again later.")
         self.begun = True
         path = self.translated.write(folder, state)
-        found = playbook.undefined(path, self.environment)
+        with self.progress.phase("Searching for undefined variables"):
+            found = playbook.undefined(path, self.environment)
         more = self.translated.variables.with_undefined(found.examined, found.skipped)
         self.translated = dataclasses.replace(self.translated, variables=more)
         self.translated.write_extra_variables(folder, state)
@@ -175,10 +180,10 @@ def _environment(environment: Mapping[str, str]) -> Iterator[None]:
         os.environ.update(before)
 
 
-def _phase_reporter(progress: Callable[[str], None]) -> Callable[[Phase], None]:
+def _phase_reporter(progress: Progress) -> Callable[[Phase], None]:
     def report(phase: Phase) -> None:
         state = "FAILED" if phase.failures else changes(len(phase.changes)) if phase.changes else "no changes"
-        progress(f"  {phase.ended - phase.begun:5.1f} s  {phase.name}: {state}")
+        progress.line(f"  {phase.ended - phase.begun:5.1f} s  {phase.name}: {state}")
         sys.stdout.flush()
 
     return report
