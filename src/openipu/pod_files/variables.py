@@ -32,6 +32,7 @@ SETTINGS = (
 )
 PREFIXES = ("cabling_", "eos_", "pdu_")  # of names that only the playbooks use: SETTINGS has all of them
 _CLOSE = 0.9  # similarity from which a name of any form is a mistyped one; roles have settings that are less similar
+_CLOSE_WITH_PREFIX = 0.87  # the same for names with a prefix; users' own variables are less similar
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ class Variables:
                     continue
                 prefix = next((each for each in PREFIXES if name.startswith(each)), None)
                 expected = [each for each in SETTINGS if prefix and each.startswith(prefix)] or known
-                if similar(name, expected) if prefix else difflib.get_close_matches(name, known, 1, _CLOSE):
+                if difflib.get_close_matches(name, expected, 1, _CLOSE_WITH_PREFIX if prefix else _CLOSE):
                     line = Line(text.count("\n", 0, found.start()) + 1, 1)
                     yield PodError(str(path), line, unknown("variable", name, expected))
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from openipu.pod_files import first_pod, variables
+from openipu.pod_files import first_pod, variable_values, variables
 from openipu.pod_files.files import Mistake, count
 from openipu.shared.eos.running_config import ranges
 from openipu.shared.pod import model, spec
@@ -43,7 +43,7 @@ def _variables(folder: Path) -> list[Mistake]:
         files = variables.read(folder)
     except OSError:
         return []
-    found = [*files.invalid(folder), *files.mistyped()]
+    found = [*files.invalid(folder), *files.mistyped(), *variable_values.invalid(folder / path for path in files.files)]
     return [replace(Mistake.of(each), file=os.path.relpath(folder / each.file)) for each in found]
 
 

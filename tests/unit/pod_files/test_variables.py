@@ -79,6 +79,15 @@ def test_own_variables_of_the_user_are_no_warning(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "name",
+    ["pdu_community", "pdu_contact", "pdu_count", "eos_config_file", "eos_contact", "cabling_script", "eos_version"],
+)
+def test_own_variables_with_a_prefix_of_the_playbooks_are_no_warning(tmp_path: Path, name: str) -> None:
+    write(tmp_path, "group_vars/all.yml", f"{name}: x\n")
+    assert mistyped(tmp_path) == []
+
+
+@pytest.mark.parametrize(
     ("own", "use"),
     [
         ("pdu_snmp_community: x\n", ""),

@@ -50,7 +50,8 @@ def validate(context: click.Context, folder: Path, output: str) -> None:
     Print all mistakes as FILE:LINE:COLUMN: MESSAGE. The exit status is 1 if there are any.
 
     Warnings are unknown models of switches and PDUs, and bonds with links to several switches. MAC addresses of
-    examples, and mistyped names of variables and invalid YAML in group_vars and host_vars, are warnings too.
+    examples are warnings too. So are mistyped names of variables, values that roles or modules would reject, and
+    invalid YAML in group_vars and host_vars.
     """
     path = _found(folder)
     pod, mistakes = files.read(path)
