@@ -32,8 +32,8 @@ def test_a_phase_is_reported_at_its_begin_and_end() -> None:
     assert [re.sub(r"^ *\d+ s", "0 s", line) for line in lines] == [
         "Starting the twin …",
         "Searching …",
-        "0 s  Searching: done",
-        "0 s  Starting the twin: done",
+        "0 s  Searching: ended",
+        "0 s  Starting the twin: ended",
     ]
 
 
@@ -46,7 +46,7 @@ def test_signs_of_life_name_the_phase_and_its_part() -> None:
     begin, *signs, end = lines
     assert begin == "Running site.yml …"
     assert {re.sub(r"^ *\d+ s", "0 s", line) for line in signs} == {"0 s  Running site.yml: Configure the PDU …"}
-    assert end.endswith("  Running site.yml: done")
+    assert end.endswith("  Running site.yml: ended")
 
 
 def test_the_phase_of_an_exception_is_known() -> None:

@@ -52,7 +52,7 @@ class Progress:
         current = self._phase = _Phase(title, time.monotonic())
         self.line(f"{title} …")
         yield
-        self.line(f"{_seconds(current.begun)}  {title}: done")
+        self.line(f"{_seconds(current.begun)}  {title}: ended")
         self._phase = outer
 
     def part(self, name: str) -> None:
