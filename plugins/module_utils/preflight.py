@@ -90,7 +90,7 @@ def pod(pod_file: str, machines_file: str | None) -> Check:
         (len(model.partitions), "partition"),
     )
     found = ", ".join("%d %s%s" % (count, noun, "" if count == 1 else "s") for count, noun in counts)
-    return Check("POD", "%s: %s" % (model.name, found))
+    return Check("POD", "%s with %s" % (model.name, found))
 
 
 def controller(connection: Connection) -> Check:

@@ -82,6 +82,7 @@ def test_pdus_are_configured_and_checked(pdus: list[ServedPdu], tmp_path: Path) 
     assert all(pdu.requests["set"] == 1 for pdu in pdus)
     assert "load: 2.07 of 22.0 kW" in output
     assert "banks: 1.5, 1.5, 1.5, 1.5, 1.5, 1.5 A" in output
+    assert "alarms: none" in output
 
 
 def test_a_rack_with_too_much_load_is_rejected(pdus: list[ServedPdu], tmp_path: Path) -> None:

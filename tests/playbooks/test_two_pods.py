@@ -76,8 +76,8 @@ def test_one_report_shows_all_controllers(pods: TwoPods) -> None:
     for name, each in pods.twins.items():
         own = lines[f"{name}-server1"]
         assert own[0].startswith(f"controller {each.controller}:8090, version ")
-        assert own[1] == "agents: 4 of 4 up"
-        assert "partition p1-1: ACTIVE, 8 IPUs of a1, routing DNC" in own
+        assert own[1] == "4 of 4 agents up"
+        assert "partition p1-1 is ACTIVE, 8 IPUs of a1, routing DNC" in own
     assert lines["north-server1"][-3:] == [
         "north: 4 of 4 agents up, partitions: 1 (8 IPUs)",
         "south: 4 of 4 agents up, partitions: 1 (8 IPUs)",

@@ -47,8 +47,9 @@ def test_the_first_run_creates_active_partitions_and_the_second_changes_nothing(
 
     first = own.playbook("site.yml")
     assert changed(first) == TASKS
-    assert "agents: 16 of 16 up" in first.stdout
-    assert "partition vision: ACTIVE, 16 IPUs of team-a, routing DNC" in first.stdout
+    assert "- 16 of 16 agents up\n" in first.stdout
+    assert "- allocation team-b with 8 IPU-Machines of cl0, 14 IPUs free\n" in first.stdout
+    assert "- partition vision is ACTIVE, 16 IPUs of team-a, routing DNC\n" in first.stdout
 
     found = own.status()
     assert [agent["id"] for agent in found["agents"]] == [f"ag{number:02}" for number in range(1, 17)]

@@ -47,7 +47,7 @@ def test_old_and_missing_libraries_have_a_remedy(monkeypatch):
 
 def test_summary_or_error_of_the_pod(pod):
     assert preflight.pod(str(pod.write()), None).found == (
-        "test: 4 IPU-Machines, 1 rack, 1 cluster, 0 allocations, 0 partitions"
+        "test with 4 IPU-Machines, 1 rack, 1 cluster, 0 allocations, 0 partitions"
     )
     wrong = preflight.pod(str(pod.write(tail="partition: []\n")), None)
     assert "line 9: pod 'test': unknown key 'partition': did you mean 'partitions'?" in wrong.problem

@@ -140,10 +140,10 @@ def test_a_task_that_runs_once_needs_a_limit_to_one_pod(pods, tmp_path):
     )
     assert expected in rejected
     assert "failed=1" in rejected
-    assert "<south-s1 ok POD south: 4 IPU-Machines" in play(tmp_path, pods, True, "--limit", "pod_south")
+    assert "<south-s1 ok POD south with 4 IPU-Machines" in play(tmp_path, pods, True, "--limit", "pod_south")
     both = play(tmp_path, pods, False)
-    assert "<north-s1 ok POD north:" in both
-    assert "<south-s1 ok POD south:" in both
+    assert "<north-s1 ok POD north with" in both
+    assert "<south-s1 ok POD south with" in both
 
 
 def test_a_host_without_a_pod_is_not_another_pod(pods, tmp_path):
@@ -151,7 +151,7 @@ def test_a_host_without_a_pod_is_not_another_pod(pods, tmp_path):
     static.write_text("controllers: {hosts: {console: {}}}\n")
     assert "Cannot run a task once for several PODs" in play(tmp_path, pods, True, "-i", str(static))
     one = play(tmp_path, pods, True, "-i", str(static), "--limit", "pod_north:console")
-    assert "<north-s1 ok POD north: 4 IPU-Machines" in one
+    assert "<north-s1 ok POD north with 4 IPU-Machines" in one
     assert "failed=1" not in one
     kubernetes = ("ansible-playbook", *sources((*pods, static)), ROOT / "playbooks/kubernetes.yml")
     several = run(*kubernetes)
