@@ -28,7 +28,7 @@ def test_a_phase_is_reported_at_its_begin_and_end() -> None:
             progress.part("first")
             assert progress.phase_text == "Searching: first"
         assert progress.phase_text == "Starting the twin"
-    assert progress.phase_text == ""
+    assert progress.phase_text == "Starting the twin"
     assert [re.sub(r"^ *\d+ s", "0 s", line) for line in lines] == [
         "Starting the twin …",
         "Searching …",

@@ -37,7 +37,7 @@ class Progress:
 
     @property
     def phase_text(self) -> str:
-        """Title of the current phase, or of the one that an exception ended, with its part. Empty before the first."""
+        """Title of the current phase, or of the last one, with its part. Empty before the first."""
         return self._phase.text if self._phase else ""
 
     def line(self, text: str) -> None:
@@ -53,7 +53,7 @@ class Progress:
         self.line(f"{title} …")
         yield
         self.line(f"{_seconds(current.begun)}  {title}: ended")
-        self._phase = outer
+        self._phase = outer or current
 
     def part(self, name: str) -> None:
         """Record the part of the phase that begins now, such as a play, for signs of life and for an interrupt."""
