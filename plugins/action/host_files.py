@@ -131,7 +131,9 @@ class ActionModule(ActionBase):
         paths = [path for entry in entries for path in (entry.desired.path, mark(entry.desired.path))]
         response = self._execute_module("openipu.pod.host_files_info", {"paths": paths}, task_vars=task_vars)
         if response.get("failed") or "files" not in response:
-            raise AnsibleActionFail(response.get("msg", "Cannot read the attributes of the files."), result=response)
+            raise AnsibleActionFail(
+                response.get("msg", "Cannot read the attributes of the files. Repeat with -vvv."), result=response
+            )
         if "ansible_facts" in response:
             result["ansible_facts"] = response["ansible_facts"]  # the discovered Python, for later tasks
         return {item["path"]: item for item in response["files"]}

@@ -109,7 +109,9 @@ class ActionModule(ActionBase):
             except OSError as error:
                 raise AnsibleActionFail("Cannot read file '%s': %s." % (path, (error.strerror or "").lower())) from None
             except (ValueError, RecursionError):
-                raise AnsibleActionFail("Cannot read file '%s': it is not JSON." % path) from None
+                raise AnsibleActionFail(
+                    "Cannot read file '%s': it is not JSON. Use the stored result of a task." % path
+                ) from None
         if isinstance(value, dict):  # the result of a task has several runs, or one
             value = next((value[key] for key in ("runs", "run") if isinstance(value.get(key), list | dict)), value)
         try:

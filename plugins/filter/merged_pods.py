@@ -69,7 +69,9 @@ from ansible_collections.openipu.pod.plugins.module_utils.vipu.merged_pods impor
 def merged_pods(results: t.Any) -> dict[str, t.Any]:
     """Return the objects of all PODs. Raises AnsibleFilterError for other input than results of vipu_info by POD."""
     if not isinstance(results, t.Mapping):
-        raise AnsibleFilterError("merged_pods: the input is not a mapping from names of PODs to results of vipu_info.")
+        raise AnsibleFilterError(
+            "merged_pods: the input is not a mapping from names of PODs to results of vipu_info. Correct it."
+        )
     try:
         return merge(results)
     except ValueError as error:

@@ -53,7 +53,7 @@ def rack_tool_config(config: t.Any, machines: dict[str, list[str]]) -> dict[str,
     try:
         return rolling_upgrade.filter_machines(config, machines)
     except ValueError as error:
-        raise AnsibleFilterError("The configuration of rack_tool %s." % error) from error
+        raise AnsibleFilterError("The configuration of rack_tool %s. Correct its file." % error) from error
 
 
 class FilterModule:

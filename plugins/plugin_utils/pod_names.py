@@ -38,11 +38,15 @@ class PodNames:
             if not self._is_other_pod(group):
                 continue
             file = group.vars["pod_file"]
-            failure = f"Cannot add POD '{self._name}' to the inventory: it already has the POD of {file}"
+            start = f"Cannot add POD '{self._name}' to the inventory"
             if not self._shared or group.name == "all":
-                raise AnsibleParserError(f"{failure}. Set shared_inventory to true in both files.")
+                raise AnsibleParserError(
+                    f"{start}: it already has the POD of {file}. Set shared_inventory to true in both files."
+                )
             if group.name == self.pod_group:
-                raise AnsibleParserError(f"{failure} in the group '{group.name}'. Rename one POD.")
+                raise AnsibleParserError(
+                    f"{start}: it already has the POD of {file} in the group '{group.name}'. Rename one POD."
+                )
 
     def _is_other_pod(self, group: t.Any) -> bool:
         return bool(group.vars.get("pod_file", self._file) != self._file)

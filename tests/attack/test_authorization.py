@@ -180,7 +180,7 @@ def test_tenants_get_no_ipus_outside_of_their_allocations(secure_pod: SecurePod)
     for request in (whole, small):
         assert secure_pod.call(create, secure_pod.homeless, request) == (
             grpc.StatusCode.NOT_FOUND,
-            "Cannot create partition 'new': there is no allocation that you may use.",
+            "Cannot create partition 'new': there is no allocation that you may use. Ask an administrator.",
         )
     for cluster in (FOREIGN, ABSENT):
         foreign = partition("new", 1, OWN, cluster_id=cluster)
@@ -309,7 +309,7 @@ def test_listed_ipus_reveal_nothing_of_other_tenants(secure_pod: SecurePod, mach
     assert foreign == (
         grpc.StatusCode.NOT_FOUND,
         "Cannot create partition 'new': IPU of IPU-Link domain 0 (index 1 of the list) is in no allocation that you "
-        "may use.",
+        "may use. Choose another.",
     )
     assert response(FOREIGN, 1) == response(ABSENT, 1)
     assert secure_pod.records() == before

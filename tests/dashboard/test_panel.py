@@ -271,7 +271,7 @@ def check_strangers(
     # The order of the reader is complete, so the right to order is what it lacks.
     assert carol.post("project/ipus/order/", **forged, keys=carol.name) == 302
     carol.open()
-    assert "You may not order or release vPODs in this project." in carol.alerts()
+    assert "You may not order or release vPODs in this project. Ask the operator of the POD." in carol.alerts()
     assert launched() == before
 
     # The project of an order is that of the token, whatever the form contains.

@@ -62,7 +62,7 @@ def test_the_service_of_a_machine(deployed: OwnTwin, client: Client) -> None:
     assert changed(run(deployed, "machine_service.yml", **back)) == 1
     assert service(client, "ag16") == (True, None)
     failed = message(run(deployed, "machine_service.yml", machine_name="x", machine_in_service="false", check=False))
-    assert "Cannot change the service of IPU-Machine 'x': the controller has no agent 'x'." in failed
+    assert "Cannot change the service of IPU-Machine 'x': the controller has no agent 'x'. Register it first." in failed
     assert "machine_name and machine_in_service are required" in message(
         run(deployed, "machine_service.yml", machine_name="ag16", check=False)
     )

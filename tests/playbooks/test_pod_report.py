@@ -59,9 +59,9 @@ def test_saved_results_and_paths_of_the_playbook(tmp_path: Path) -> None:
 MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({}, "one of the following is required: pod, info, test_run, pods"),
     ({"test_run": "nowhere.json"}, "nowhere.json': no such file or directory."),
-    ({"test_run": "broken.json"}, "broken.json': it is not JSON."),
-    ({"test_run": "bytes.json"}, "bytes.json': it is not JSON."),
-    ({"test_run": "deep.json"}, "deep.json': it is not JSON."),
+    ({"test_run": "broken.json"}, "broken.json': it is not JSON. Use the stored result of a task."),
+    ({"test_run": "bytes.json"}, "bytes.json': it is not JSON. Use the stored result of a task."),
+    ({"test_run": "deep.json"}, "deep.json': it is not JSON. Use the stored result of a task."),
     (
         {"test_run": "late.json"},
         "late.json: 'ended' of the run is invalid. Use the value runs of vipu_cluster_test_info, or",

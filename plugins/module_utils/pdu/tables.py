@@ -86,21 +86,24 @@ def encode(column: Column, value: t.Any, label: str) -> Value:
         return address(value, label)
     if column.syntax is Syntax.TEXT:
         if not (value.isascii() and value.isprintable()):
-            raise UserError("Cannot set %s to %r: a PDU stores printable ASCII characters only." % (label, value))
+            raise UserError(
+                "Cannot set %s to %r: a PDU stores printable ASCII only. Use other characters." % (label, value)
+            )
         return str(value)
     if column.names:
         return column.names[_WORDS.get(value, value)]
     counts = round(value * column.per_unit)
     if abs(counts - value * column.per_unit) > 1e-6:
         raise UserError(
-            "Cannot set %s to %g %s: a PDU stores multiples of %g %s."
+            "Cannot set %s to %g %s: a PDU stores multiples of %g %s. Round the value."
             % (label, value, column.unit, 1 / column.per_unit, column.unit)
         )
     # The PDU checks the maximum: later firmware allows more than the MIB does.
     least = 0 if column.low is None else column.low
     if counts < least:
         raise UserError(
-            "Cannot set %s to %g %s: the minimum is %g %s." % (label, value, column.unit, least, column.unit)
+            "Cannot set %s to %g %s: the minimum is %g %s. Raise the value."
+            % (label, value, column.unit, least, column.unit)
         )
     return int(counts)
 

@@ -259,7 +259,8 @@ class Plan:
         offset = unit if subnet.size <= 256 else 256 * rack + unit
         if offset < subnet.size - 1:
             return str(subnet[offset])
-        self._shortages.setdefault((_TOO_SMALL, network), []).append("number %d for %s" % (offset, label))
+        cause = _TOO_SMALL
+        self._shortages.setdefault((cause, network), []).append("number %d for %s" % (offset, label))
         return None
 
     def _is_assigned(self, address: str, network: str, rack: int, label: str) -> bool:

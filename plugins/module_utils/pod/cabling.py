@@ -223,15 +223,15 @@ class _Cabling:
             absent |= needed
             if missing:
                 (without_switch if needed else other).append((device, missing))
-        reason = "rack '%s' has no %s switch" % (rack.name, " and no ".join(sorted(absent)))
+        absence = "rack '%s' has no %s switch" % (rack.name, " and no ".join(sorted(absent)))
         if len(without_switch) > 1:
             device, missing = without_switch[0]
             message = "%s, so %d devices have no cable, such as %s '%s' for %s: add it to 'switches', or set 'cables'"
             label = _LABELS[type(device)]
-            parts = (reason, len(without_switch), label, device.name, ", ".join(missing))
+            parts = (absence, len(without_switch), label, device.name, ", ".join(missing))
             self._mistakes.add(block.error(message % parts, "switches"))
         elif without_switch:
-            self._report_missing(*without_switch[0], reason, "add it to 'switches', or set 'cables'")
+            self._report_missing(*without_switch[0], absence, "add it to 'switches', or set 'cables'")
         for device, missing in other:
             self._report_missing(device, missing, "the reference port map has no port for it", "set 'cables'")
 

@@ -59,11 +59,11 @@ class InventoryNames:
     def check_device(self, device: Block, kind: str) -> None:
         """Record a device whose host has a reserved name or the name of the group of a rack."""
         name = self._host_prefix + device["name"]
-        reason = None
+        conflict = None
         if name in self._reserved or name == LOCALHOST:
-            reason = "is reserved"
+            conflict = "is reserved"
         elif name in self._racks:
-            reason = "is the group of rack '%s'" % self._racks[name]
-        if reason:
+            conflict = "is the group of rack '%s'" % self._racks[name]
+        if conflict:
             message = "Cannot create the host of %s '%s': the name '%s' %s. Rename the %s."
-            self._mistakes.add(device.error(message % (kind, device["name"], name, reason, kind), "name"))
+            self._mistakes.add(device.error(message % (kind, device["name"], name, conflict, kind), "name"))

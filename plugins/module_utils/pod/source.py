@@ -323,8 +323,10 @@ def read_csv(path: str, columns: t.Collection[str], required: t.Iterable[str], m
                 header, header_line = _header(path, line, cells, columns, required, mistakes), line
                 continue
             if len(cells) != len(header):
-                wrong = "the line has %d values and the header %d: separate them with commas, leave unknown ones empty"
-                mistakes.add(PodError(path, line, wrong % (len(cells), len(header))))
+                message = (
+                    "the line has %d values and the header %d: separate them with commas, leave unknown ones empty"
+                )
+                mistakes.add(PodError(path, line, message % (len(cells), len(header))))
                 table.complete = False
                 continue
             row = Block(path, line)
@@ -336,11 +338,11 @@ def read_csv(path: str, columns: t.Collection[str], required: t.Iterable[str], m
         message = _OPEN_QUOTE if reader.line_num > end + 1 or "end of data" in str(error) else "is not CSV: %s" % error
         raise PodError(path, end + 1, message) from None
     if header is None:
-        raise PodError(path, None, "is empty: start it with the header line '%s'" % ",".join(required))
+        raise PodError(path, None, "the file is empty: start it with the header line '%s'" % ",".join(required))
     for column in required:
         if len(table.rows) > 1 and not any(column in row for row in table.rows):
-            empty = "the column '%s' is empty in %d lines: fill it in" % (column, len(table.rows))
-            mistakes.add(PodError(path, header_line, empty))
+            message = "the column '%s' is empty in %d lines: fill it in" % (column, len(table.rows))
+            mistakes.add(PodError(path, header_line, message))
             for row in table.rows:
                 row.put(column, None, row.line)
                 row.unusable.add(column)
@@ -359,8 +361,8 @@ def _header(
         if len(names) == 1 and delimiter in names[0]:
             raise PodError(path, line, "the columns are separated by %s: separate them with commas" % label)
     if not any(name in columns for name in names):
-        form = "the header line is missing: start the file with a line such as '%s'"
-        raise PodError(path, line, form % ",".join(required))
+        message = "the header line is missing: start the file with a line such as '%s'"
+        raise PodError(path, line, message % ",".join(required))
     header = []
     for name in names:
         if name in columns:

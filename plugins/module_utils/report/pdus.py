@@ -19,7 +19,7 @@ _READING: Spec = {
     "msg": (or_none(text), None),
 }
 _ALARM: Spec = {"reason": (text, REQUIRED)}
-_NO_REASON = "Cannot read the PDU."
+_NO_REASON = "Cannot read the PDU. Check its address and network."
 
 
 def checked(value: t.Any) -> dict[str, Object]:

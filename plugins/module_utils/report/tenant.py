@@ -67,7 +67,7 @@ class _Hidden:
         ]
 
     def text(self, text: str) -> str:
-        """Return a message, or another one if it has the name of a hidden agent."""
+        """Replace a message that has the name of a hidden agent."""
         return _WITHHELD if self._names and re.search(self._pattern, text) else text
 
     @property

@@ -91,7 +91,7 @@ class Connection:
             hosts = split(self.host, self.port)
         except ValueError:
             raise VipuError(
-                "Cannot call the controller: '%s' has a port that is not a number." % self.host, "INVALID_ARGUMENT"
+                "Cannot call the controller: the port of '%s' must be a number." % self.host, "INVALID_ARGUMENT"
             ) from None
         bare = [(host, port, ":" in host and not host.startswith("[")) for host, port in hosts]
         return [("[%s]:%d" if is_bare else "%s:%d") % (host, port) for host, port, is_bare in bare]
@@ -261,7 +261,7 @@ class Client:
         for _host, port in split(connection.host, connection.port):
             if not 0 < port < 65536:  # the library would truncate it to 16 bits
                 raise VipuError(
-                    "Cannot call the controller: port %d is not between 1 and 65535." % port, "INVALID_ARGUMENT"
+                    "Cannot call the controller: the port must be 1 to 65535, not %d." % port, "INVALID_ARGUMENT"
                 )
         connection.check_exposure()
         options = [

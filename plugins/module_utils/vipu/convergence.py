@@ -84,8 +84,8 @@ def with_details(run: Run, family: Family, desired: list[Object], actual: list[O
         if names:
             unknown.setdefault(", ".join(names), []).append("'%s'" % id)
     messages = (
-        "Cannot compare %s of partition %s: the controller does not report it over this transport."
-        % (names, ", ".join(ids))
+        "Cannot compare %s of partition %s: the controller does not report it over this transport. "
+        "Check it on the controller." % (names, ", ".join(ids))
         for names, ids in unknown.items()
     )
     # Another plan of the same task has the same warnings.

@@ -9,7 +9,7 @@ import typing as t
 
 _LISTS = ("agents", "clusters", "allocations", "partitions", "users")
 _BY_POD = {"versions": "version", "ipu_attributes": "ipu_attributes", "fits": "fits"}
-_NO_REASON = "Cannot read the controller."
+_NO_REASON = "Cannot read the controller. See its log."
 
 
 def merge(results: t.Mapping[str, t.Mapping[str, t.Any]]) -> dict[str, t.Any]:

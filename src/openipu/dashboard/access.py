@@ -177,7 +177,9 @@ class Tenant:
     def remove_partition(self, id: str) -> None:
         """Remove a partition of the project. Raises ControllerError."""
         if not self.may_change or id not in [each["id"] for each in self.objects.partitions]:
-            raise ControllerError(f"Cannot remove partition '{id}': this project has no such partition.")
+            raise ControllerError(
+                f"Cannot remove partition '{id}': this project has no such partition. Reload the page."
+            )
         file = self._file()
         with _controller_errors():
             controller.remove_partition(file, id)
@@ -189,12 +191,12 @@ class Tenant:
         with _controller_errors():
             if file and _is_there(file):
                 return controller.tenant_report(file, self.project.name, own)
-        raise ControllerError("The operator of the POD has not configured the rack report.")
+        raise ControllerError("The operator of the POD has not configured the rack report. Ask the operator for it.")
 
     @cached_property
     def _awx(self) -> awx.Client:
         if self.settings.awx is None or not self.may_order:
-            raise OrderError("You may not order or release vPODs in this project.")
+            raise OrderError("You may not order or release vPODs in this project. Ask the operator of the POD.")
         return awx.Client(self.settings.awx)
 
     @cached_property
@@ -249,7 +251,9 @@ class Tenant:
         ipus = self._needed_ipus(answers["vpod_ipus"], pending) if usages else 0
         ports = orders.ports(self.settings.tenant(self.project.name))
         if found := orders.quota_errors(needed, {**self._cloud.usages(), **usages}, ports, ipus):
-            raise OrderError(f"Cannot order vPOD '{name}' within the quotas of the project: {'; '.join(found)}.")
+            raise OrderError(
+                f"Cannot order vPOD '{name}' within the quotas of the project: {'; '.join(found)}. Order less."
+            )
         with _order_errors():
             client.order({**answers, **self._answers()})
 
@@ -267,7 +271,7 @@ class Tenant:
         """Release a vPOD of the project. Raises OrderError."""
         client = self._awx
         if name not in self.project.vpods:
-            raise OrderError(f"Cannot release vPOD '{name}': this project has no such vPOD.")
+            raise OrderError(f"Cannot release vPOD '{name}': this project has no such vPOD. Reload the page.")
         if any(order.vpod == name for order in self._unfinished()):
             raise OrderError(
                 f"Cannot release vPOD '{name}': its last order or release has not ended. Wait for its end."

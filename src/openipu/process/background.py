@@ -156,10 +156,13 @@ class Service:
                 ended = _end(process)
             except psutil.AccessDenied:
                 raise ProcessError(
-                    f"Cannot stop {self.title} (process {process.pid}): it belongs to another user."
+                    f"Cannot stop {self.title} (process {process.pid}): it belongs to another user. Use that account."
                 ) from None
             if not ended:
-                raise ProcessError(f"Cannot stop {self.title} (process {process.pid}): it survives SIGKILL.")
+                raise ProcessError(
+                    f"Cannot stop {self.title} (process {process.pid}): it survives SIGKILL. "
+                    "Wait for the end of its I/O, or restart the host."
+                )
         self.pid_file.unlink(missing_ok=True)
 
     def last_log_line(self) -> str:

@@ -62,7 +62,7 @@ def add(controller: RecordWriter, *agents: Agent) -> None:
         (("--tls-key", "k"), "belong together"),
         (("--tls-key", "k", "--tls-ca", "c", "--tls-certificate", "x"), "Cannot read 'c': No such file or directory."),
         (("--hardware", "abacus"), "Cannot load hardware 'abacus': it is not installed"),
-        (("-o", "colour"), "Cannot read the hardware option 'colour': its form is NAME=VALUE."),
+        (("-o", "colour"), "Cannot read the hardware option 'colour': use the form NAME=VALUE."),
         (("-o", "colour=red"), "Cannot create hardware 'twin': option 'colour' is unknown."),
         (
             ("--announce-interface", "nothing0"),

@@ -295,7 +295,7 @@ def test_drains(cli: Cli) -> None:
     kept = cli(f"vipu-admin drain agent {agent} --reason fan", status=1)
     assert "stays: a job may use it. Its users can move it with a reset, or use --force" in kept.stdout
     failure = "failed: the agent is out of service, but 1 of 1 partitions stay on it: p."
-    assert kept.stderr == f"drain agent ({agent}): {failure}\n"
+    assert kept.stderr == f"drain agent ({agent}): {failure} Remove them before you switch it off.\n"
     failed = json.loads(cli(f"vipu-admin -o json drain agent {agent}", status=1).stdout)
     assert (failed["result"], failed["error_code"], failed["changed"]) == ("failed", "OPU701", False)
     assert [(item["id"], item["moves"]) for item in failed["partitions"]] == [("p", False)]

@@ -76,7 +76,7 @@ def test_invalid_ports_are_rejected(port: int) -> None:
     error = failure(port)
     assert (error.code, error.message) == (
         "INVALID_ARGUMENT",
-        f"Cannot call the controller: port {port} is not between 1 and 65535.",
+        f"Cannot call the controller: the port must be 1 to 65535, not {port}.",
     )
 
 

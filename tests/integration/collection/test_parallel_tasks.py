@@ -127,7 +127,7 @@ def test_an_id_of_another_tenant_stays_an_error(server: InProcess, monkeypatch: 
     reads: list[str] = []
     monkeypatch.setattr(GrpcTransport, "read", lambda _transport, kind: reads.append(kind) or [])
     result = perform("vipu_partition", **PARTITION)
-    assert result["msg"] == "Cannot create partition 'p': a partition with this id already exists."
+    assert result["msg"] == "Cannot create partition 'p': a partition with this id already exists. Choose another id."
     assert reads == ["partition"] * 2
 
 

@@ -217,7 +217,8 @@ def test_recovery_options_are_unknown_over_the_public_api(public_only: InProcess
     again = perform("vipu_partition", **VISION, relocatable=False)
     assert again["changed"] is False
     assert again["warnings"] == [
-        "Cannot compare relocatable of partition 'vision': the controller does not report it over this transport."
+        "Cannot compare relocatable of partition 'vision': the controller does not report it over this transport. "
+        "Check it on the controller."
     ]
     assert "relocatable" not in perform("vipu_partition_info", id="vision")["partitions"][0]
 

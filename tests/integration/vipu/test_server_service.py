@@ -62,7 +62,7 @@ def test_the_state_of_an_agent(instant_server: InProcess) -> None:
     assert states == {"ag01": "out of service", "ag02": None}
     assert rejection(lambda: set_service(instant_server, "ag01", 7)) == (
         grpc.StatusCode.INVALID_ARGUMENT,
-        "Cannot change agent 'ag01': 7 is not a valid state of service.",
+        "Cannot change agent 'ag01': 7 is not a valid state of service. Omit it to keep it.",
     )
     assert set_service(instant_server, "ag01", IN)
     assert instant_server.tenant.GetAllocation(admin.GetAllocationRequest(id="a1")).allocation.free_ipus == 8

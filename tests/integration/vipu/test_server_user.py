@@ -208,7 +208,7 @@ def test_rules_become_status_codes(instant_server: InProcess) -> None:
     create(partition("p1", 16))
     assert rejection(lambda: create(partition("p1"))) == (
         grpc.StatusCode.ALREADY_EXISTS,
-        "Cannot create partition 'p1': a partition with this id already exists.",
+        "Cannot create partition 'p1': a partition with this id already exists. Choose another id.",
     )
     assert rejection(lambda: create(partition("p2")))[0] is grpc.StatusCode.RESOURCE_EXHAUSTED
     assert rejection(lambda: create(partition("p2", 3)))[0] is grpc.StatusCode.INVALID_ARGUMENT

@@ -112,7 +112,7 @@ def test_readers_change_nothing(server: Server, setting: dict[str, Any], cloud: 
     tenant = with_objects(setting, cloud)
     assert not tenant.may_order and not tenant.may_release("blue")
     for call in (lambda: tenant.order(ANSWERS), lambda: tenant.release("blue"), lambda: tenant.survey):
-        assert rejected(call) == "You may not order or release vPODs in this project."
+        assert rejected(call) == "You may not order or release vPODs in this project. Ask the operator of the POD."
     assert "You may not order" in rejected(tenant.listed_orders)
     assert (jobs(server), jobs(server, "jobs")) == ([], [])
 
@@ -163,7 +163,8 @@ def test_an_order_beyond_the_quota_of_the_team_is_rejected(server: Server, setti
     tenant = with_teams(setting, {"blue": 1})
     assert tenant.ipu_usage == Usage(16, 4)
     assert rejected(lambda: tenant.order({**ANSWERS, "vpod_ipus": "16"})) == (
-        "Cannot order vPOD 'red' within the quotas of the project: it needs 16 IPUs more (quota 16, used 4)."
+        "Cannot order vPOD 'red' within the quotas of the project: it needs 16 IPUs more (quota 16, used 4). "
+        "Order less."
     )
     assert jobs(server) == []
     tenant.order({**ANSWERS, "vpod_ipus": "8"})

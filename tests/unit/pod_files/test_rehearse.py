@@ -220,7 +220,10 @@ def test_faults_of_devices_that_the_twin_does_not_run_are_rejected(tmp_path: Pat
     path.write_text(path.read_text().replace("model: AP8886", f"model: {change}", 1))
     with pytest.raises(FaultError) as caught:
         fault_names.parsed(["stop pdu1"], load(str(path)))
-    assert str(caught.value) == f"Cannot apply fault 'stop pdu1': the twin does not run 'pdu1', because {reason}."
+    assert (
+        str(caught.value)
+        == f"Cannot apply fault 'stop pdu1': the twin does not run 'pdu1', because {reason}. Choose another one."
+    )
 
 
 def test_names_of_all_kinds_of_faults_are_known() -> None:

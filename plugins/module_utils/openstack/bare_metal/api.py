@@ -247,7 +247,7 @@ class NodeWriter(StepWriter):
                 raise CloudError(bmc_fault(raw), 400)
             raise CloudError(
                 "it is in state %s instead of %s: %s. Correct the cause, and run the task again."
-                % (raw["provision_state"], target, raw["last_error"] or "Ironic reports no cause"),
+                % (raw["provision_state"], target, raw["last_error"] or "no cause reported by Ironic"),
                 400,
             )
 

@@ -179,7 +179,7 @@ _BMC_FAULTS = (
 
 def bmc_fault(node: Object) -> str:
     """Return the reason why Ironic could not verify the BMC of a node, and the remedy."""
-    error = " ".join((node["last_error"] or "Ironic reports no cause").split()).rstrip(".")
+    error = " ".join((node["last_error"] or "no cause reported by Ironic").split()).rstrip(".")
     address = node["driver_info"].get("redfish_address", "an unknown address")
     fault = next((text for part, text in _BMC_FAULTS if part.lower() in error.lower()), None)
     return "Ironic cannot use its BMC at %s: %s. Then run the task again." % (

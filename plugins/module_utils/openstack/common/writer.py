@@ -68,7 +68,11 @@ class StepWriter(abc.ABC):
         except UserError as error:
             self.fail(step, error)
         except MissingError as error:
-            message = "Cannot %s %s: %s does not exist." % (_VERBS[step.action], step_name(step), error)
+            message = "Cannot %s %s: %s does not exist. Create it first." % (
+                _VERBS[step.action],
+                step_name(step),
+                error,
+            )
             self.failed[step_id(step)] = ItemError.of(step, message, Failure.NOT_TRIED)
 
     def is_skipped(self, step: Step) -> bool:

@@ -77,7 +77,8 @@ def _required_project(run: Run, name: str) -> str:
     """Return the id of a project. Raises TaskError."""
     id = project_id(run.transport, name)
     if id is None:
-        raise TaskError(missing_project(name, "Correct the name, or omit the tenant."))
+        remedy = "Correct the name, or omit the tenant."
+        raise TaskError(missing_project(name, remedy))
     return id
 
 

@@ -60,8 +60,8 @@ def _skipped_result(run: Run, tests: t.Sequence[str]) -> Object | None:
     last = run.transport.test_run()
     nothing: Object = {"changed": False, "run": last, "failures": []}
     if _covers(last, cluster, tests):
-        reason = "Cluster '%s' passed these tests and has not changed since." % id
-        return {**nothing, "ok": True, "skipped_reason": reason}
+        skipped = "Cluster '%s' passed these tests and has not changed since." % id
+        return {**nothing, "ok": True, "skipped_reason": skipped}
     failed = last["state"] == "finished" and last["cluster"] == id and not last["ok"]
     if failed or not table.DISTURBING.intersection(tests):
         return None

@@ -117,7 +117,7 @@ class Commands:
             ) from None
         except ValueError:  # an access key or a path; flags were already checked
             raise VipuError(
-                "Cannot run command '%s': the access key or a path contains a NUL character." % path,
+                "Cannot run command '%s': the access key or a path contains a NUL character. Remove it." % path,
                 "INVALID_ARGUMENT",
             ) from None
         except OSError as error:
@@ -149,7 +149,7 @@ class Commands:
         cli_objects.host(connection.host, "api_host")
         if not 0 < connection.port < 65536:
             raise VipuError(
-                "Cannot call the controller: port %d is not between 1 and 65535." % connection.port, "INVALID_ARGUMENT"
+                "Cannot call the controller: the port must be 1 to 65535, not %d." % connection.port, "INVALID_ARGUMENT"
             )
         connection.check_exposure()
         flags = ["--api-host=%s" % connection.host, "--api-port=%d" % connection.port]

@@ -219,7 +219,9 @@ class CliTransport:
     def partition_status(self, id: str) -> Object:
         statuses = self.partition_statuses([id])
         if id not in statuses:
-            raise VipuError("Cannot get the status of partition '%s': it does not exist." % id, "NOT_FOUND")
+            raise VipuError(
+                "Cannot get the status of partition '%s': it does not exist. Create it first." % id, "NOT_FOUND"
+            )
         return statuses[id]
 
     def partition_statuses(self, ids: t.Sequence[str]) -> dict[str, Object]:
@@ -281,12 +283,13 @@ class CliTransport:
         found = next((item for item in self.read("partition") if item["id"] == id), None)
         if found is None:
             raise VipuError(
-                "Cannot get the IPUoF configuration of partition '%s': it does not exist." % id, "NOT_FOUND"
+                "Cannot get the IPUoF configuration of partition '%s': it does not exist. Create it first." % id,
+                "NOT_FOUND",
             )
         if not found.get("num_gcds"):
             raise VipuError(
                 "Cannot get the IPUoF configuration of partition '%s': the list of partitions does not contain its "
-                "number of GCDs." % id,
+                "number of GCDs. Use transport: grpc." % id,
                 "UNREADABLE",
             )
         return self._commands.parallel(*(partial(self._gcd_config, id, gcd) for gcd in range(found["num_gcds"])))

@@ -37,7 +37,7 @@ class Release(tables.BatchAction):
 
     @staticmethod
     def action_past(count: int) -> str:
-        """Return the message after the launch."""
+        """Return the text after the launch."""
         return "Started the release of vPOD" if count == 1 else "Started the release of vPODs"
 
     def allowed(self, request: HttpRequest, datum: Any = None) -> bool:

@@ -55,7 +55,7 @@ class TablesView(tables.MultiTableView, ABC):
                 self._errors.add(error.message)
                 messages.error(self.request, error.message)
         except Exception:  # noqa: BLE001 - Horizon knows the errors of OpenStack, and raises others again
-            exceptions.handle(self.request, "Cannot read the projects in Keystone.")
+            exceptions.handle(self.request, "Cannot read the projects in Keystone. Try again later.")
         return []
 
 

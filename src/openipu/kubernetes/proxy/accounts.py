@@ -79,11 +79,15 @@ class Accounts:
             if is_job and labels.get(reserved.ROLE_LABEL) == reserved.LAUNCHER_ROLE:
                 instance = labels.get(reserved.INSTANCE_LABEL, "0")
                 if not (instance.isascii() and instance.isdecimal()):
-                    raise ForbiddenError(f"The label {reserved.INSTANCE_LABEL} of the pod is no number.")
+                    raise ForbiddenError(
+                        f"The label {reserved.INSTANCE_LABEL} of the pod is no number. Create the job again."
+                    )
                 return Owner("IPUJob", account.namespace, reference["name"], reference["uid"]), int(instance)
         if annotations.get(reserved.IPU_RESOURCE):
             return Owner("Pod", account.namespace, account.pod, account.pod_uid), 0
-        raise ForbiddenError(f"Pod {account.namespace}/{account.pod} is neither a launcher nor a pod with IPUs.")
+        raise ForbiddenError(
+            f"Pod {account.namespace}/{account.pod} is neither a launcher nor a pod with IPUs. Request IPUs."
+        )
 
     async def _review(self, token: str) -> Account:
         user = await review_token(self._client, token, self._audience)

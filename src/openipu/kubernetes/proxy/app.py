@@ -87,7 +87,7 @@ def create(
 
     async def require_operator(account: Annotated[Account, Depends(identify)]) -> None:
         if (account.namespace, account.name) != operator:
-            raise ForbiddenError("Only the operator may change partitions of jobs.")
+            raise ForbiddenError("Only the operator may change partitions of jobs. Change the IPUJob instead.")
 
     as_operator = [Depends(require_operator)]
     caller = Annotated[Account, Depends(identify)]
@@ -272,7 +272,9 @@ def create(
     async def get_own_ipuof(account: caller) -> IpuofConfig:
         owner, instance = await accounts.owner(account)
         if owner.kind != "Pod":
-            raise ForbiddenError("Only pods apart from jobs read their IPUoF configuration here.")
+            raise ForbiddenError(
+                "Pods of jobs cannot read their IPUoF configuration here. Read it from the V-IPU controller."
+            )
         found, _ = await reservations.status(owner, instance)
         return IpuofConfig(partition=found.record.id, config=await found.client.ipuof_config(found.record.id))
 

@@ -149,7 +149,7 @@ class ControllerClient:
         candidates = [each for each in allocations or [] if each.free_ipus >= size]
         if allocations is not None and not candidates:
             raise VipuError(
-                f"The V-IPU controller {self.controller.address} has no allocation with {size} free IPUs.",
+                f"The V-IPU controller {self.controller.address} has no allocation with {size} free IPUs. Use fewer.",
                 "RESOURCE_EXHAUSTED",
             )
         rejection: VipuError | None = None

@@ -152,7 +152,7 @@ def _text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise ValueError(f"Cannot read {str(file)!r}: it is not UTF-8 text.") from None
+        raise ValueError(f"Cannot read {str(file)!r}: it is not UTF-8 text. Save it as UTF-8.") from None
 
 
 def _digest(folder: Path | None) -> str:

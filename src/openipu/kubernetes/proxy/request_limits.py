@@ -92,7 +92,7 @@ class RequestLimits:
                 await self._app(scope, replay, note)
         except TimeoutError as error:
             if started:  # too late for another answer: the server closes the connection
-                raise RuntimeError("The answer was not complete in time.") from error
+                raise RuntimeError("The answer was not complete in time. Try again.") from error
             raise _LateAnswerError("The request was not served in time. Try again.") from None
 
 

@@ -201,7 +201,7 @@ class Reservations:
         record = self._own(owner, instance)
         client = None if record is None else self._pool.find(record.controller)
         if record is None or client is None or record.phase is not Phase.RESERVED:
-            raise MissingPartitionError("There is no such partition.")
+            raise MissingPartitionError("There is no such partition. Reserve it first.")
         state = await client.status(record.id)
         return Reservation(record, client), state or PartitionState("REMOVED")
 
@@ -292,7 +292,9 @@ class Reservations:
         while True:
             id = tracking.partition_id(owner, instance, self._cluster, used)
             if id in used:
-                refusals.rejections.append(VipuError(f"Partition {id} exists, but no job of this cluster has it."))
+                refusals.rejections.append(
+                    VipuError(f"Partition {id} exists, but no job has it. Remove it if it is unused.")
+                )
                 return None
             record = Record(id, owner, instance, size, workers, client.controller.address)
             await self._tracker.write({id: record})
@@ -329,7 +331,7 @@ class Reservations:
                 errors = "; ".join(state.errors) or "no reason given"
                 raise PartitionFailedError(f"Partition {id} is in state ERROR: {errors}.")
             if time.monotonic() > deadline:
-                raise PartitionFailedError(f"Partition {id} is not ACTIVE after {_RESET_SECONDS:g} s.")
+                raise PartitionFailedError(f"Partition {id} is not ACTIVE after {_RESET_SECONDS:g} s. Try again.")
             await asyncio.sleep(pause)
             pause = min(1.5 * pause, _LONGEST_PAUSE)
 
@@ -346,7 +348,8 @@ class Reservations:
         client = self._pool.find(record.controller)
         if client is None:
             raise ControllersUnavailableError(
-                f"Cannot release partition {id}: the V-IPU controller {record.controller} is not in the list."
+                f"Cannot release partition {id}: the V-IPU controller {record.controller} is not in the list. "
+                "Add it to vipuControllers."
             )
         await client.remove(id)
         await self._tracker.write({id: None})

@@ -106,7 +106,9 @@ class Rotation:
                 _log.info("certificate in use", expires=str(certificates.expiry(after.current)))
             self._last, self.ready = after, complete
             return
-        raise ApiError(f"Secret {self._names.namespace}/{self._names.secret} changes all the time.")
+        raise ApiError(
+            f"Secret {self._names.namespace}/{self._names.secret} changes all the time. Find which program writes it."
+        )
 
     async def _publish(self, stored: Stored) -> bool:
         """Write the CAs to the webhook configurations. Return whether both exist."""

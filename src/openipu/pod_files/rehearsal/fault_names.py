@@ -52,7 +52,9 @@ class _Names:
             better = remedy(name, known, "Name a machine, switch or PDU of pod.yml.")
             raise FaultError(f"Cannot apply fault {fault!r}: the POD has no {name!r}. {better}")
         if reason := self._absent.get(name):
-            raise FaultError(f"Cannot apply fault {fault!r}: the twin does not run {name!r}, because {reason}.")
+            raise FaultError(
+                f"Cannot apply fault {fault!r}: the twin does not run {name!r}, because {reason}. Choose another one."
+            )
 
     def check_ports(self, words: Sequence[str], fault: str) -> None:
         """Raise FaultError unless the machines or the switches have the ports of a fault."""

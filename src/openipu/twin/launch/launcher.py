@@ -360,7 +360,9 @@ class Twin:
                     message = f"Cannot use the twin in {self.folder}: {reason}. See {self._agents().log}."
                     raise TwinError(message) from None
                 kind = RejectedError if error.code() in _REJECTIONS else TwinError
-                raise kind(error.details() or f"The rack process returned {error.code().name}.") from None
+                raise kind(
+                    error.details() or f"The rack process returned {error.code().name}. See {self._agents().log}."
+                ) from None
 
     def _rack_responds(self) -> bool:
         try:

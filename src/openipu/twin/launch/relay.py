@@ -157,7 +157,7 @@ def main() -> None:
         check_free(endpoints)
         sockets = [(endpoint, listen(endpoint)) for endpoint in endpoints]
         if not network_namespace.join(int(order["pid"])):
-            raise ProcessError("Cannot enter the network namespace of the twin.")
+            raise ProcessError("Cannot enter the network namespace of the twin. Restart the twin.")
         relay.record(os.getpid())
         with relay.log.open("ab") as log:
             os.dup2(log.fileno(), sys.stderr.fileno())

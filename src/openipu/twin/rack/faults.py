@@ -88,7 +88,9 @@ class RackFaults:
         if name in known:
             return
         if name in self._unmanaged:
-            raise FaultError(f"Cannot apply a fault to {name!r}: it is not managed, so the twin does not run it.")
+            raise FaultError(
+                f"Cannot apply a fault to {name!r}: it is not managed, so the twin does not run it. Choose another one."
+            )
         raise FaultError(
             f"Cannot find {name!r}: this rack has no such machine, switch or PDU. "
             f"{remedy(name, known, 'Check the name.')}"
@@ -328,8 +330,8 @@ def _machine_defects(machine: Machine) -> Iterator[Defect]:
     for link, errors in sorted(hardware.noisy_links.items()):
         if errors:
             name = link_name(machine.id, link)
-            message = f"IPU-Link {name}: {errors} corrected errors in every run of traffic."
-            yield Defect("errors", name, message, str(errors), "0")
+            description = f"IPU-Link {name}: {errors} corrected errors in every run of traffic."
+            yield Defect("errors", name, description, str(errors), "0")
     for component in {**VERSIONS, **hardware.versions}:
         found, expected = hardware.versions.get(component, ""), VERSIONS.get(component, "")
         if found != expected:

@@ -94,7 +94,7 @@ async def _read(read: Any, requests: AsyncIterator[bytes], method: str, context:
     except TimeoutError:
         await context.abort(
             grpc.StatusCode.DEADLINE_EXCEEDED,
-            f"Cannot read the request of {method}: it did not arrive within {RECEIVE_SECONDS:g} s.",
+            f"Cannot read the request of {method}: it did not arrive within {RECEIVE_SECONDS:g} s. Try again.",
         )
     if data is None:
         await context.abort(grpc.StatusCode.UNIMPLEMENTED, f"{method!r} requires exactly one request message.")
@@ -102,7 +102,8 @@ async def _read(read: Any, requests: AsyncIterator[bytes], method: str, context:
         return read(data)
     except DecodeError:
         await context.abort(
-            grpc.StatusCode.INVALID_ARGUMENT, f"Cannot decode the request of {method}: it is not a valid message."
+            grpc.StatusCode.INVALID_ARGUMENT,
+            f"Cannot decode the request of {method}: it is not a valid message. Use the same release on both sides.",
         )
 
 

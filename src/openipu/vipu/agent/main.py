@@ -44,7 +44,7 @@ def _values(options: tuple[str, ...]) -> dict[str, str]:
     for option in options:
         name, equals, value = option.partition("=")
         if not (name and equals):
-            raise ProgramError(f"Cannot read the hardware option {option!r}: its form is NAME=VALUE.")
+            raise ProgramError(f"Cannot read the hardware option {option!r}: use the form NAME=VALUE.")
         values[name] = value
     return values
 

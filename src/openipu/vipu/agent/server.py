@@ -92,7 +92,8 @@ class AgentServer:
             bound = 0
         if not bound:
             raise EndpointError(
-                f"Cannot listen on {address}: another program has that port, or this machine has no such address."
+                f"Cannot listen on {address}: another program has that port, or this machine has no such address. "
+                "Choose another port or address."
             )
         if self.metrics is not None:
             try:

@@ -45,7 +45,7 @@ def _removal(message: Message, index: int) -> Removal:
     kind = KINDS.get(message.kind)
     if kind is None:
         raise RuleError(
-            Code.INVALID_ARGUMENT, f"Cannot remove {quoted(message.id)}: removals[{index}] has no valid kind."
+            Code.INVALID_ARGUMENT, f"Cannot remove {quoted(message.id)}: removals[{index}] has no valid kind. Set one."
         )
     return Removal(kind, message.id, message.force)
 

@@ -32,7 +32,8 @@ def check_last(run_id: str, last: Run | None) -> None:
     if run_id and (last is None or last.id != run_id):
         raise RuleError(
             Code.NOT_FOUND,
-            f"Cannot get cluster test {quoted(run_id)}: the controller keeps only the last test, which has another id.",
+            f"Cannot get cluster test {quoted(run_id)}: the controller keeps only the last test, which has another id. "
+            "Omit the id to get it.",
         )
 
 

@@ -195,7 +195,8 @@ def out_of_service(number: int, agent: str) -> bool | None:
     """Return the requested state of service of an agent, None to keep it. Raises RuleError for an unknown number."""
     if number not in _OUT_OF_SERVICE:
         raise RuleError(
-            Code.INVALID_ARGUMENT, f"Cannot change agent {quoted(agent)}: {number} is not a valid state of service."
+            Code.INVALID_ARGUMENT,
+            f"Cannot change agent {quoted(agent)}: {number} is not a valid state of service. Omit it to keep it.",
         )
     return _OUT_OF_SERVICE[number]
 

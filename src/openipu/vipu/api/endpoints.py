@@ -234,6 +234,7 @@ def _open_port(server: grpc.Server, address: ListenAddress, credentials: ServerC
         port = 0
     if not port:
         raise ListenError(
-            f"Cannot listen on {address}: another program has that port, or this machine has no such address."
+            f"Cannot listen on {address}: another program has that port, or this machine has no such address. "
+            "Choose another port or address."
         )
     return ListenAddress(address.host, port)

@@ -40,7 +40,9 @@ class Health:
         """Return the health of a service."""
         if request.service not in self._names:
             raise RuleError(
-                Code.NOT_FOUND, f"Cannot check the health of {quoted(request.service)}: there is no such service."
+                Code.NOT_FOUND,
+                f"Cannot check the health of {quoted(request.service)}: there is no such service. "
+                "Omit it for the whole server.",
             )
         return _Status(status=self._status)
 

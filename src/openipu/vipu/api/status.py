@@ -35,12 +35,15 @@ def status(error: Exception, method: str) -> tuple[grpc.StatusCode, str]:
     if isinstance(error, AuthError):
         return grpc.StatusCode.UNAUTHENTICATED, str(error)
     if isinstance(error, DecodeError):
-        return grpc.StatusCode.INVALID_ARGUMENT, f"Cannot decode the request of {method}: it is not a valid message."
+        return (
+            grpc.StatusCode.INVALID_ARGUMENT,
+            f"Cannot decode the request of {method}: it is not a valid message. Update the client.",
+        )
     if isinstance(error, CancelledError):
         return grpc.StatusCode.CANCELLED, "The client cancelled the call."
     if isinstance(error, LateRequestError):
         reason = f"it did not arrive within {RECEIVE_SECONDS:g} s"
-        return grpc.StatusCode.DEADLINE_EXCEEDED, f"Cannot read the request of {method}: {reason}."
+        return grpc.StatusCode.DEADLINE_EXCEEDED, f"Cannot read the request of {method}: {reason}. Try again."
     if isinstance(error, NoRequestError):
         return grpc.StatusCode.UNIMPLEMENTED, f'"{method}" requires exactly one request message.'
     if isinstance(error, CompactedError):

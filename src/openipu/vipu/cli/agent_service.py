@@ -23,7 +23,7 @@ def update_agent(session: Session, id: str, out_of_service: bool | None, reason:
     from openipu.shared.vipu.contract import admin
 
     if out_of_service is None:
-        raise click.UsageError("Missing option '--out-of-service' or '--in-service'.")
+        raise click.UsageError("Missing option '--out-of-service' or '--in-service'. Set one of them.")
     service = admin.SERVICE_STATE_OUT_OF_SERVICE if out_of_service else admin.SERVICE_STATE_IN_SERVICE
     request = admin.SetAgentServiceRequest(id=id, service=service, service_reason=reason)
     reply = session.call("admin", "SetAgentService", request)
@@ -67,7 +67,7 @@ def drain_agent(session: Session, id: str, reason: str, force: bool, dry_run: bo
     elif staying:
         session.fail(
             f"the agent is out of service, but {len(staying)} of {len(found)} partitions stay on it: "
-            f"{', '.join(staying)}.",
+            f"{', '.join(staying)}. Remove them before you switch it off.",
             VipuCommandError.error_code,
             changed=reply.changed,
             partitions=found,

@@ -106,9 +106,9 @@ def _stop(session: Session, id: str | None) -> None:
     session.set_subject("stop")
     last = session.call("admin", "GetClusterTest", admin.GetClusterTestRequest()).run
     if last.state != admin.ClusterTestRun.RUNNING:
-        raise VipuCommandError("No test is in progress")
+        raise VipuCommandError("No test is in progress. Nothing was stopped")
     if id and last.cluster.id != id:
-        raise VipuCommandError(f"The test in progress is of cluster {last.cluster.id}")
+        raise VipuCommandError(f"The test in progress is of cluster {last.cluster.id}. Name this cluster to stop it")
     request = admin.StopClusterTestRequest(run_id=last.run_id)
     session.call("admin", "StopClusterTest", request)
     if session.json:

@@ -215,7 +215,7 @@ def get_partition(session: Session, id: str, gcd: int | None, ipuof_configs: boo
     status = objects.status(session.call("user", "GetPartitionStatus", request).status)
     found = next((item for item in listing.read(session, "partition") if item["id"] == id), None)
     if found is None:
-        raise VipuCommandError(f"Cannot show partition {id!r}: another client has removed it.")
+        raise VipuCommandError(f"Cannot show partition {id!r}: another client has removed it. Create it again.")
     found.update(_options(session, id))
     session.show({**found, **status}, full(found, status))
 

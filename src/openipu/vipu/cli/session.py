@@ -30,10 +30,10 @@ class VipuCommandError(Exception):
     error_code = "OPU701"
 
 
-def with_options(message: str) -> str:
-    """Return a message with the options of command lines in place of those of modules."""
-    message = message.replace("Check host and port", "Check --api-host and --api-port")
-    return _OPTIONS.sub(lambda option: "--" + option[0].replace("_", "-"), message)
+def with_options(text: str) -> str:
+    """Return a text with the options of command lines in place of those of modules."""
+    text = text.replace("Check host and port", "Check --api-host and --api-port")
+    return _OPTIONS.sub(lambda option: "--" + option[0].replace("_", "-"), text)
 
 
 class Session:

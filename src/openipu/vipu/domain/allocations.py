@@ -16,6 +16,8 @@ from openipu.vipu.domain.specs import AllocationSpec
 from openipu.vipu.domain.state import State
 from openipu.vipu.domain.validation import check_distinct
 
+_USE = ("uses machines that it would lose", "use machines that it would lose")  # one partition, and several
+
 
 def make_allocation(state: State, spec: AllocationSpec, context: Context) -> Allocation:
     """Return an allocation of the listed agents, or of the requested number of consecutive agents, of a cluster."""
@@ -62,14 +64,17 @@ def change_allocation(state: State, current: Allocation, spec: AllocationSpec, c
     lost = set(current.agents).difference(changed.agents)
     holding = {partition for agent in lost for partition in state.holders.get(agent, {}).values()}
     if holding:
-        raise blocked_by(Kind.PARTITION, holding, "uses machines that it would lose", "use machines that it would lose")
+        raise blocked_by(Kind.PARTITION, holding, *_USE)
     return changed
 
 
 def _with_agents(state: State, cluster: Cluster, spec: AllocationSpec) -> Allocation:
     agents = spec.agents
     if len(agents) > len(cluster.agents):
-        raise invalid(f"it lists {len(agents)} agents, but cluster {quoted(cluster.id)} has only {len(cluster.agents)}")
+        raise invalid(
+            f"it lists {len(agents)} agents, but cluster {quoted(cluster.id)} has only {len(cluster.agents)}. "
+            "List fewer"
+        )
     if spec.size and spec.size != len(agents):
         raise invalid(f"it lists {len(agents)} agents, but its size is {spec.size}. Give either the agents or the size")
     check_distinct("agent", agents)
@@ -78,12 +83,14 @@ def _with_agents(state: State, cluster: Cluster, spec: AllocationSpec) -> Alloca
             raise missing(Kind.AGENT, agent)
         if state.cluster_of.get(agent) != cluster.id:
             raise RuleViolation(
-                Code.FAILED_PRECONDITION, f"agent {quoted(agent)} is not in cluster {quoted(cluster.id)}"
+                Code.FAILED_PRECONDITION,
+                f"agent {quoted(agent)} is not in cluster {quoted(cluster.id)}. Choose another",
             )
         other = state.allocation_of.get(agent, spec.id)
         if other != spec.id:
             raise RuleViolation(
-                Code.FAILED_PRECONDITION, f"agent {quoted(agent)} is already in allocation {quoted(other)}"
+                Code.FAILED_PRECONDITION,
+                f"agent {quoted(agent)} is already in allocation {quoted(other)}. Choose another",
             )
     if not are_consecutive([state.position_of[agent] for agent in agents]):
         raise invalid(f"its agents must be consecutive in cluster {quoted(cluster.id)}, and listed in that order")

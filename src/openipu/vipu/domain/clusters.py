@@ -32,7 +32,10 @@ def make_cluster(state: State, spec: Cluster, context: Context) -> Cluster:
     if spec.num_ilds > MAX_ILDS_PER_CLUSTER:
         raise invalid(f"a cluster can have at most {MAX_ILDS_PER_CLUSTER} IPU-Link domains, not {spec.num_ilds}")
     if spec.num_ilds < 1 or len(spec.agents) % spec.num_ilds:
-        raise invalid(f"{len(spec.agents)} agents cannot be divided evenly into {spec.num_ilds} IPU-Link domains")
+        raise invalid(
+            f"{len(spec.agents)} agents cannot be divided evenly into {spec.num_ilds} IPU-Link domains. "
+            "Change one of the numbers"
+        )
     if spec.topology not in list(Topology):
         raise invalid(f"the IPU-Link topology must be 'mesh' or 'torus', not {quoted(spec.topology)}")
     if spec.gw_topology not in list(GwTopology):
@@ -43,7 +46,7 @@ def make_cluster(state: State, spec: Cluster, context: Context) -> Cluster:
         other = state.cluster_of.get(agent, spec.id)
         if other != spec.id:
             raise RuleViolation(
-                Code.FAILED_PRECONDITION, f"agent {quoted(agent)} is already in cluster {quoted(other)}"
+                Code.FAILED_PRECONDITION, f"agent {quoted(agent)} is already in cluster {quoted(other)}. Choose another"
             )
     return spec
 

@@ -78,7 +78,7 @@ def missing_or_hidden(kind: Kind, id: str, context: Context) -> RuleViolation:
     """Return the violation by a missing object, the same for one that is hidden from the caller."""
     if context.administrator:
         return missing(kind, id)
-    return RuleViolation(Code.NOT_FOUND, f"{kind} {quoted(id)} does not exist, or you may not use it")
+    return RuleViolation(Code.NOT_FOUND, f"{kind} {quoted(id)} does not exist, or you may not use it. Check the id")
 
 
 def blocked_by(kind: Kind, ids: Collection[str], does: str, do: str) -> RuleViolation:

@@ -28,7 +28,7 @@ def locate(state: State, spec: PartitionSpec, context: Context) -> tuple[Allocat
     if context.administrator and len(spec.ipus) > IPUS_PER_MACHINE * len(cluster.agents):
         raise invalid(
             f"it lists {len(spec.ipus)} IPUs, but cluster {quoted(cluster.id)} has only "
-            f"{IPUS_PER_MACHINE * len(cluster.agents)}"
+            f"{IPUS_PER_MACHINE * len(cluster.agents)}. List fewer"
         )
     _check_numbers(cluster, spec.ipus)
     allocation = _allocation(state, cluster, spec)
@@ -37,7 +37,8 @@ def locate(state: State, spec: PartitionSpec, context: Context) -> tuple[Allocat
         holder = state.holders.get(agent, {}).get(ipu.ipu)
         if holder is not None:
             raise RuleViolation(
-                Code.FAILED_PRECONDITION, f"IPU {ipu.ipu} of agent {quoted(agent)} is in partition {quoted(holder)}"
+                Code.FAILED_PRECONDITION,
+                f"IPU {ipu.ipu} of agent {quoted(agent)} is in partition {quoted(holder)}. Choose another",
             )
         if agent in state.out_of_service and not context.is_placed:
             raise RuleViolation(
@@ -55,7 +56,8 @@ def locate(state: State, spec: PartitionSpec, context: Context) -> tuple[Allocat
     _check_shape(domains)
     if spec.num_segments not in (0, len(domains)):
         raise invalid(
-            f"its number of segments is {spec.num_segments}, but the number of its IPU-Link domains is {len(domains)}"
+            f"its number of segments is {spec.num_segments}, but the number of its IPU-Link domains is {len(domains)}. "
+            "Make them equal"
         )
     return allocation, len(domains), _numbered(domains)
 
@@ -80,7 +82,7 @@ def _check_usable(state: State, spec: PartitionSpec, context: Context) -> None:
             raise RuleViolation(
                 Code.NOT_FOUND,
                 f"IPU {ipu.topology_id} of IPU-Link domain {ipu.ild} (index {index} of the list) is in no allocation "
-                "that you may use",
+                "that you may use. Choose another",
             )
 
 
@@ -98,13 +100,14 @@ def _check_numbers(cluster: Cluster, ipus: tuple[PlacedIpu, ...]) -> None:
         if not _is_in(cluster, ipu):
             raise invalid(
                 f"IPU {ipu.topology_id} of IPU-Link domain {ipu.ild} (index {index} of the list) is not in cluster "
-                f"{quoted(cluster.id)}, which has {cluster.num_ilds} domains of {_ipus_per_ild(cluster)} IPUs"
+                f"{quoted(cluster.id)}, which has {cluster.num_ilds} domains of {_ipus_per_ild(cluster)} IPUs. "
+                "Choose another"
             )
         first = seen.setdefault((ipu.ild, ipu.topology_id), index)
         if first != index:
             raise invalid(
                 f"IPU {ipu.topology_id} of IPU-Link domain {ipu.ild} is listed twice, at {first} and {index} "
-                "(counted from 0)"
+                "(counted from 0). List it once"
             )
 
 
@@ -115,11 +118,13 @@ def _allocation(state: State, cluster: Cluster, spec: PartitionSpec) -> Allocati
         agent = cluster.agents[position]
         id = state.allocation_of.get(agent)
         if id is None:
-            raise RuleViolation(Code.NOT_FOUND, f"agent {quoted(agent)} is in no allocation that you may use")
+            raise RuleViolation(
+                Code.NOT_FOUND, f"agent {quoted(agent)} is in no allocation that you may use. Choose another"
+            )
         ids.add(id)
     if spec.allocation and ids != {spec.allocation}:
         raise RuleViolation(
-            Code.FAILED_PRECONDITION, f"not all of its IPUs are in allocation {quoted(spec.allocation)}"
+            Code.FAILED_PRECONDITION, f"not all of its IPUs are in allocation {quoted(spec.allocation)}. Choose others"
         )
     if len(ids) > 1:
         first, second = sorted(ids)[:2]
@@ -138,10 +143,10 @@ def _check_shape(domains: dict[int, list[PlacedIpu]]) -> None:
     """
     ilds = sorted(domains)
     if ilds != list(range(ilds[0], ilds[0] + len(ilds))):
-        raise invalid("its IPU-Link domains are not consecutive")
+        raise invalid("its IPU-Link domains are not consecutive. Choose others")
     ids = sorted(ipu.topology_id for ipu in domains[ilds[0]])
     if any(sorted(ipu.topology_id for ipu in domains[ild]) != ids for ild in ilds[1:]):
-        raise invalid("its IPUs are not at the same positions of all its IPU-Link domains")
+        raise invalid("its IPUs are not at the same positions of all its IPU-Link domains. Choose others")
     consecutive = ids == list(range(ids[0], ids[0] + len(ids)))
     if len(ids) >= IPUS_PER_MACHINE or len(ilds) > 1:
         if not consecutive or ids[0] % IPUS_PER_MACHINE or len(ids) % IPUS_PER_MACHINE:

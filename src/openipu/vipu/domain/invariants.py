@@ -23,7 +23,7 @@ _PLACED = Context(is_placed=True)
 
 
 def violations(state: State) -> list[str]:
-    """Return a message for each inconsistency of a state; none for a consistent one. Only tests call it."""
+    """Return a text for each inconsistency of a state; none for a consistent one. Only tests call it."""
     rebuilt, wrong = rebuild(record for kind in Kind for record in state.table(kind).values())
     if wrong:
         return wrong

@@ -88,7 +88,7 @@ def reset(current: Partition, ipus: tuple[PlacedIpu, ...] | None = None) -> Part
     if current.operation is Operation.CREATING:
         raise RuleViolation(Code.FAILED_PRECONDITION, "it is being created. Try again when it is active")
     if current.operation is Operation.REMOVING and not current.errors:
-        raise RuleViolation(Code.FAILED_PRECONDITION, "it is being removed")
+        raise RuleViolation(Code.FAILED_PRECONDITION, "it is being removed. Create it again after its removal")
     return _resetting(replace(current, retries=0, last_auto_reset=None), ipus)
 
 

@@ -71,7 +71,7 @@ def change_partition(state: State, current: Partition, spec: PartitionSpec, cont
     Only automatic reset and relocation may change. Fields that the spec omits keep their values.
     """
     if not context.may_use(current.allocation):
-        raise RuleViolation(Code.ALREADY_EXISTS, "a partition with this id already exists")
+        raise RuleViolation(Code.ALREADY_EXISTS, "a partition with this id already exists. Choose another id")
     if current.operation is Operation.REMOVING:
         raise RuleViolation(Code.FAILED_PRECONDITION, "it is being removed. Try again after its removal")
     for difference in _differences(current, spec):
@@ -118,7 +118,7 @@ def _same_ipus(current: Partition, ipus: tuple[PlacedIpu, ...]) -> bool:
 
 def _size(spec: PartitionSpec) -> int:
     if spec.ipus and spec.size not in (0, len(spec.ipus)):
-        raise invalid(f"it lists {len(spec.ipus)} IPUs, but its size is {spec.size}")
+        raise invalid(f"it lists {len(spec.ipus)} IPUs, but its size is {spec.size}. Omit the size")
     size = len(spec.ipus) or spec.size
     check_size(size)
     return size
@@ -131,12 +131,12 @@ def _shares(spec: PartitionSpec, size: int) -> tuple[int, int]:
     """
     gcds = spec.num_gcds or 1
     if gcds < 0 or size % gcds:
-        raise invalid(f"{size} IPUs cannot be divided evenly into {gcds} GCDs")
+        raise invalid(f"{size} IPUs cannot be divided evenly into {gcds} GCDs. Change one of them")
     replicas = spec.num_replicas or gcds
     if replicas < 0 or size % replicas:
-        raise invalid(f"{size} IPUs cannot be divided evenly into {replicas} replicas")
+        raise invalid(f"{size} IPUs cannot be divided evenly into {replicas} replicas. Change one of them")
     if replicas % gcds:
-        raise invalid(f"{replicas} replicas cannot be divided evenly into {gcds} GCDs")
+        raise invalid(f"{replicas} replicas cannot be divided evenly into {gcds} GCDs. Change one of them")
     return gcds, replicas
 
 
@@ -144,7 +144,7 @@ def _number(values: type[_Number], number: int, label: str) -> _Number:
     try:
         return values(number)
     except ValueError:
-        raise invalid(f"{number} is not a valid {label}") from None
+        raise invalid(f"{number} is not a valid {label}. Omit it, or choose another") from None
 
 
 def _sync_type(spec: PartitionSpec) -> SyncType:
@@ -258,7 +258,7 @@ def _candidates_in_all_clusters(state: State, spec: PartitionSpec, context: Cont
     if violations:
         raise violations[0]
     if not context.administrator:
-        raise RuleViolation(Code.NOT_FOUND, "there is no allocation that you may use")
+        raise RuleViolation(Code.NOT_FOUND, "there is no allocation that you may use. Ask an administrator")
     raise RuleViolation(Code.FAILED_PRECONDITION, "there is no allocation. Create one first")
 
 

@@ -67,7 +67,9 @@ def create(state: State, spec: Spec, context: Context) -> list[Change]:
         _may_manage(kind, context)
         check_id(kind, spec.id)
         if spec.id in state.table(kind):
-            raise RuleViolation(Code.ALREADY_EXISTS, f"{with_article(kind)} with this id already exists")
+            raise RuleViolation(
+                Code.ALREADY_EXISTS, f"{with_article(kind)} with this id already exists. Choose another id"
+            )
         return [Put(_RULES[kind][0](state, spec, context))]
     except RuleViolation as violation:
         raise _error("create", kind, spec.id, violation) from None
@@ -164,7 +166,7 @@ def _removals(state: State, record: Record, recreated: Collection[str]) -> list[
 
 def _may_manage(kind: Kind, context: Context) -> None:
     if kind is not Kind.PARTITION and not context.administrator:
-        raise RuleViolation(Code.PERMISSION_DENIED, "only administrators may do this")
+        raise RuleViolation(Code.PERMISSION_DENIED, "only administrators may do this. Use the key of an administrator")
 
 
 def _error(verb: str, kind: Kind, id: str, violation: RuleViolation, remedy: str = "") -> RuleError:

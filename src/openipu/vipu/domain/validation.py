@@ -64,5 +64,7 @@ def check_distinct(label: str, ids: Sequence[str]) -> None:
     seen: dict[str, int] = {}
     for index, id in enumerate(ids):
         if id in seen:
-            raise invalid(f"{label} {quoted(id)} is listed twice, at {seen[id]} and {index} (counted from 0)")
+            raise invalid(
+                f"{label} {quoted(id)} is listed twice, at {seen[id]} and {index} (counted from 0). List it once"
+            )
         seen[id] = index

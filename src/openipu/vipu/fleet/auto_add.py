@@ -34,7 +34,7 @@ def select(found: Iterable[DiscoveredAgent], allowed: Sequence[str]) -> list[Dis
             network = _network(item)
             selected |= {id: each for id, each in by_id.items() if ipaddress.IPv4Address(each.host) in network}
         else:
-            raise _error(Code.NOT_FOUND, f"no agent announces itself as {quoted(item)}")
+            raise _error(Code.NOT_FOUND, f"no agent announces itself as {quoted(item)}. Check its network")
     return list(selected.values())
 
 

@@ -125,7 +125,7 @@ class Quarantine:
             async with asyncio.timeout(timeout):
                 await asyncio.gather(*futures)
         except TimeoutError:
-            reason = f"it did not confirm the release within {timeout:g} seconds"
+            reason = f"it did not confirm the release within {timeout:g} seconds. Try again"
             raise release_error(Code.FAILED_PRECONDITION, agent_id, reason) from None
         return found
 

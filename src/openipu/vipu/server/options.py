@@ -159,7 +159,7 @@ def _location(
     from openipu.vipu.storage.etcd import keys
 
     if not url.startswith(keys.SCHEME):
-        raise click.UsageError(f"Cannot use --store {url.rpartition('@')[2]!r}: it does not begin with {keys.SCHEME}.")
+        raise click.UsageError(f"Cannot use --store {url.rpartition('@')[2]!r}: it must begin with {keys.SCHEME}.")
     if bool(certificate) != bool(key) or (certificate and not ca):
         raise click.UsageError("--store-tls-certificate and --store-tls-key belong together, and need --store-tls-ca.")
     if bool(user) != bool(password):
@@ -167,7 +167,9 @@ def _location(
     try:
         secret = load.read(password).decode().strip() if password else ""
     except UnicodeDecodeError:
-        raise ProgramError(f"Cannot use --store-password-file {str(password)!r}: it is not UTF-8 text.") from None
+        raise ProgramError(
+            f"Cannot use --store-password-file {str(password)!r}: it is not UTF-8 text. Save it as UTF-8."
+        ) from None
     location = keys.parse(url, keys.Tls(ca, certificate, key) if ca else None, user, secret)
     hosts = [endpoint.rpartition(":")[0] for endpoint in location.endpoints]
     if user and not (ca or insecure_network or all(map(is_loopback, hosts))):

@@ -146,7 +146,7 @@ def _general_name(name: str) -> x509.GeneralName:
         return x509.DNSName(name)
     except ValueError:
         raise TlsError(
-            f"Cannot issue a certificate for {name!r}: it is neither an IP address nor a DNS name in ASCII."
+            f"Cannot issue a certificate for {name!r}: it is neither an IP address nor a DNS name in ASCII. Correct it."
         ) from None
 
 

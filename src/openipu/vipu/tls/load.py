@@ -142,10 +142,13 @@ def check(files: tuple[Path, Path, Path], remedy: str = "") -> tuple[bytes, byte
     except (ValueError, TypeError):
         raise TlsError(
             f"Cannot use {str(ca_file)!r}, {str(certificate_file)!r} and {str(key_file)!r}: "
-            "they are not PEM certificates and an unencrypted key."
+            "they are not PEM certificates and an unencrypted key. Replace them."
         ) from None
     if parsed.public_key() != private.public_key():
-        raise TlsError(f"Cannot use key {str(key_file)!r}: it does not match certificate {str(certificate_file)!r}.")
+        raise TlsError(
+            f"Cannot use key {str(key_file)!r}: it does not match certificate {str(certificate_file)!r}. "
+            "Use files that belong together."
+        )
     check_validity(parsed, f"certificate {str(certificate_file)!r}", remedy)
     return ca, certificate, key
 

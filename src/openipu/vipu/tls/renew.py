@@ -100,7 +100,9 @@ def authority(directory: Path, folder: str = AUTHORITY) -> tuple[x509.Certificat
     except (ValueError, TypeError):
         key = None
     if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise TlsError(f"Cannot use key {str(file)!r}: it is not the authority key of 'vipu-server --tls-init'.")
+        raise TlsError(
+            f"Cannot use key {str(file)!r}: it is not the authority key of 'vipu-server --tls-init'. Use that key."
+        )
     return certificate(directory / folder / CA), key
 
 
@@ -111,7 +113,7 @@ def certificate(file: Path) -> x509.Certificate:
     try:
         return x509.load_pem_x509_certificate(load.read(file))
     except ValueError:
-        raise TlsError(f"Cannot use {str(file)!r}: it is not a PEM certificate.") from None
+        raise TlsError(f"Cannot use {str(file)!r}: it is not a PEM certificate. Replace it.") from None
 
 
 def _names(old: x509.Certificate) -> list[str]:

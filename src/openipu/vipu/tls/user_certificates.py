@@ -42,7 +42,7 @@ def sign(certs: Path, user: str, request: bytes) -> bytes:
     if not valid:
         raise TlsError(
             "Cannot issue a certificate: the request is not a signed PKCS #10 request in PEM, or it has an unknown "
-            "kind of key."
+            "kind of key. Use an elliptic curve key, such as P-256."
         )
     _check_strength(parsed.public_key(), "Cannot issue a certificate")
     ca, key = renew.authority(certs, issue.USERS)
@@ -77,7 +77,9 @@ def _fingerprint(pem: bytes) -> str:
     try:
         key = _parse(pem).public_key()
     except (ValueError, UnsupportedAlgorithm):
-        raise TlsError("Cannot use the certificate: it has an unknown kind of key.") from None
+        raise TlsError(
+            "Cannot use the certificate: it has an unknown kind of key. Use an elliptic curve key."
+        ) from None
     info = key.public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
     return hashlib.sha256(info).hexdigest()
 
@@ -114,4 +116,4 @@ def _parse(pem: bytes) -> x509.Certificate:
     try:
         return x509.load_pem_x509_certificate(pem[:MAX_BYTES])
     except ValueError:
-        raise TlsError("Cannot use the certificate: it is not PEM.") from None
+        raise TlsError("Cannot use the certificate: it is not PEM. Use a PEM file.") from None

@@ -186,7 +186,9 @@ def test_an_available_node_returns_to_manageable_and_back() -> None:
     assert run(fake, nodes=[{**DESIRED, "state": "available"}])["nodes"]["updated"] == ["ipum01"]
     assert fake.writes == [("PUT /nodes/u-ipum01/states/provision", {"target": "provide"})]
     fake = cloud([node()], [port()], **{"GET /nodes/u-ipum01": states("clean failed")})
-    with pytest.raises(TaskError, match=r"it is in state clean failed instead of available: Ironic reports no cause\."):
+    with pytest.raises(
+        TaskError, match=r"it is in state clean failed instead of available: no cause reported by Ironic\."
+    ):
         run(fake, nodes=[{**DESIRED, "state": "available"}])
 
 
@@ -294,7 +296,7 @@ def test_an_ironic_without_protection_is_rejected() -> None:
         ("Unable to connect to https://h/redfish/v1/", "it does not respond."),
         ("HTTP GET … returned code 404", "it has no such system."),
         ("Something\n else.", "Something else. Correct the settings in bmc."),
-        (None, "Ironic reports no cause. Correct"),
+        (None, "no cause reported by Ironic. Correct"),
     ],
 )
 def test_errors_of_bmcs_have_a_cause_and_a_remedy(error: str | None, expected: str) -> None:

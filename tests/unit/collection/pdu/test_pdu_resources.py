@@ -201,12 +201,16 @@ REJECTED: list[tuple[dict[Oid, Value], dict[str, Any], str]] = [
         {"overload": 23.0},
         f"Cannot set overload of {PDU} to 23 kW: the rating is 22 kW. Set at most the rating.",
     ),
-    (ap8886(), {"low_load": 1.25}, "Cannot set low_load to 1.25 kW: a PDU stores multiples of 0.1 kW."),
-    (ap8886(), {"low_load": -1.0}, "Cannot set low_load to -1 kW: the minimum is 0 kW."),
+    (
+        ap8886(),
+        {"low_load": 1.25},
+        "Cannot set low_load to 1.25 kW: a PDU stores multiples of 0.1 kW. Round the value.",
+    ),
+    (ap8886(), {"low_load": -1.0}, "Cannot set low_load to -1 kW: the minimum is 0 kW. Raise the value."),
     (
         ap8886(),
         {"name": "pdü"},
-        "Cannot set name to 'pdü': a PDU stores printable ASCII characters only.",
+        "Cannot set name to 'pdü': a PDU stores printable ASCII only. Use other characters.",
     ),
     (
         ap8886(),

@@ -64,7 +64,7 @@ def test_table_of_pdus(pod: Any) -> None:
         ("pdu3", "alarm"),
         ("pdu4", "no data"),
     ]
-    assert [row["problems"] for row in rows[2:]] == [[ALARM], ["Cannot read the PDU."]]
+    assert [row["problems"] for row in rows[2:]] == [[ALARM], ["Cannot read the PDU. Check its address and network."]]
     assert 'id="pdus"' not in render(pod, None, None)
 
 

@@ -164,7 +164,7 @@ def test_lists_of_controllers(host: str, found: list[tuple[str, int]]) -> None:
 
 def test_addresses_of_a_connection() -> None:
     assert Connection("h1,fd00::2,h3:9", 8090).address == "h1:8090,[fd00::2]:8090,h3:9"
-    with pytest.raises(VipuError, match="port that is not a number"):
+    with pytest.raises(VipuError, match="must be a number"):
         _ = Connection("h1:x").address
 
 

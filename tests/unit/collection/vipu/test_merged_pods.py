@@ -35,7 +35,7 @@ def test_an_item_cannot_name_another_pod() -> None:
 
 def test_failed_results_hide_no_others() -> None:
     merged = merged_pods({"north": DOWN, "south": result("1.18.0"), "west": {"unreachable": True}})
-    assert merged["failures"] == {"north": DOWN["msg"], "west": "Cannot read the controller."}
+    assert merged["failures"] == {"north": DOWN["msg"], "west": "Cannot read the controller. See its log."}
     assert [agent["pod"] for agent in merged["agents"]] == ["south"]
 
 
@@ -46,7 +46,7 @@ def test_no_pods() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ([], "merged_pods: the input is not a mapping from names of PODs to results of vipu_info."),
+        ([], "merged_pods: the input is not a mapping from names of PODs to results of vipu_info. Correct it."),
         ({"north": None}, "merged_pods: the result of POD 'north' is not a mapping. Use the result of vipu_info."),
         (
             {"north": {"skipped": True}},

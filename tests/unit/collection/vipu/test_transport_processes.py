@@ -57,7 +57,7 @@ def test_the_consent_to_plaintext_reaches_commands(recorded: Recorded) -> None:
         ({"host": ""}, "api_host: '' is not a host name"),
         ({"host": "a b"}, "api_host: 'a b' is not a host name"),
         ({"host": "a\0b"}, "is not a host name"),
-        ({"port": 0}, "port 0 is not between 1 and 65535"),
+        ({"port": 0}, "the port must be 1 to 65535, not 0"),
         ({"user_id": "--api-access-key=x"}, "'--api-access-key=x' is not a valid user id"),
         ({"user_id": "alice bob"}, "'alice bob' is not a valid user id"),
         ({"access_key": "a\0b"}, "the access key or a path contains a NUL character"),

@@ -94,7 +94,9 @@ def test_status_has_none_for_unknown_values(recorded: Recorded, transport: CliTr
     status = transport.partition_status("p64")
     assert (status["state"], status["operation"], status["errors"], status["retries"]) == ("ACTIVE", None, [], None)
     assert list(transport.partition_statuses(["p64", "gone"])) == ["p64"]
-    assert rejection(lambda: transport.partition_status("gone")).endswith("partition 'gone': it does not exist.")
+    assert rejection(lambda: transport.partition_status("gone")).endswith(
+        "partition 'gone': it does not exist. Create it first."
+    )
 
 
 ONE_PARTITION = """\

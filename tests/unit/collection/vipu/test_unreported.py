@@ -46,7 +46,7 @@ def test_unreported_field_causes_a_warning(recorded: Recorded) -> None:
     assert done["changed"] is False
     assert done["warnings"] == [
         "Cannot compare sync_type, reconfigurable of partition 'p1': the controller does not report it over this "
-        "transport."
+        "transport. Check it on the controller."
     ]
 
 
@@ -64,7 +64,8 @@ def test_partitions_share_a_warning(recorded: Recorded) -> None:
     done = perform(recorded, VIPU_POD, partitions=[*partitions, {"id": "p3", "size": 1}], wait=False)
     assert done["failed"]  # no recording creates p3; the warning is returned anyway
     assert done["warnings"] == [
-        "Cannot compare num_replicas of partition 'p1', 'p2': the controller does not report it over this transport."
+        "Cannot compare num_replicas of partition 'p1', 'p2': the controller does not report it over this transport. "
+        "Check it on the controller."
     ]
 
 

@@ -252,7 +252,10 @@ def test_an_unknown_name_has_a_suggestion(rack: Rack) -> None:
                 "Cannot find 'IPUM01': this rack has no such machine, switch or PDU. Did you mean 'ipum01'?",
             ),
             ("stop xyz", "Cannot find 'xyz': this rack has no such machine, switch or PDU. Check the name."),
-            ("stop mgmt1", "Cannot apply a fault to 'mgmt1': it is not managed, so the twin does not run it."),
+            (
+                "stop mgmt1",
+                "Cannot apply a fault to 'mgmt1': it is not managed, so the twin does not run it. Choose another one.",
+            ),
         ):
             with pytest.raises(FaultError) as error:
                 running.apply(line)

@@ -73,7 +73,7 @@ def test_users_without_allocations_learn_nothing(allowed: frozenset[str]) -> Non
         for spec in (PartitionSpec("p", 1), PartitionSpec("p", 1, routing=Routing.RINGSWNC)):
             assert rejected(state, spec, tenant) == (
                 Code.NOT_FOUND,
-                "Cannot create partition 'p': there is no allocation that you may use.",
+                "Cannot create partition 'p': there is no allocation that you may use. Ask an administrator.",
             )
 
 

@@ -27,7 +27,8 @@ def test_number_of_partitions_that_fit() -> None:
     assert [rules.fits(state, "a1", size, down) for size in sizes] == [15, 7, 3, 1, 0, 0, 0, 0]
     assert rejection(lambda: rules.fits(state, "a2", 1, tenant)) == (
         Code.NOT_FOUND,
-        "Cannot count partitions that fit in allocation 'a2': allocation 'a2' does not exist, or you may not use it.",
+        "Cannot count partitions that fit in allocation 'a2': allocation 'a2' does not exist, or you may not use it. "
+        "Check the id.",
     )
     assert rejection(lambda: rules.fits(state, "a9", 1, Context()))[0] is Code.NOT_FOUND
     for size in (0, -1, 3, 2**32 - 1):

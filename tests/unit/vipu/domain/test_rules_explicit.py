@@ -127,7 +127,7 @@ def test_users_cannot_distinguish_foreign_from_missing_ipus(ipus: tuple[PlacedIp
     number, ild = ipus[0].topology_id, ipus[0].ild
     code, message = rejected(state, explicit(*listed(0), *ipus), tenant)
     reason = f"IPU {number} of IPU-Link domain {ild} (index 1 of the list) is in no allocation that you may use"
-    assert (code, message) == (Code.NOT_FOUND, f"Cannot create partition 'p': {reason}.")
+    assert (code, message) == (Code.NOT_FOUND, f"Cannot create partition 'p': {reason}. Choose another.")
 
 
 def test_users_learn_nothing_about_clusters_without_an_allocation() -> None:
@@ -137,7 +137,7 @@ def test_users_learn_nothing_about_clusters_without_an_allocation() -> None:
     stranger = Context(allowed=frozenset())
     for spec in (explicit(*listed(0)), repeated, replace(explicit(*listed(0)), cluster="cl9")):
         code, message = rejected(state, spec, stranger)
-        reason = f"cluster '{spec.cluster}' does not exist, or you may not use it"
+        reason = f"cluster '{spec.cluster}' does not exist, or you may not use it. Check the id"
         assert (code, message) == (Code.NOT_FOUND, f"Cannot create partition 'p': {reason}.")
 
 

@@ -131,7 +131,8 @@ def test_create_rejects_what_exists() -> None:
         code, message = rejected(state, spec)
         assert code is Code.ALREADY_EXISTS
         article = "an" if spec.kind in (Kind.AGENT, Kind.ALLOCATION) else "a"
-        assert message == f"Cannot create {spec.kind} {spec.id!r}: {article} {spec.kind} with this id already exists."
+        reason = f"{article} {spec.kind} with this id already exists"
+        assert message == f"Cannot create {spec.kind} {spec.id!r}: {reason}. Choose another id."
 
 
 def test_clusters_take_existing_free_agents() -> None:
@@ -142,7 +143,7 @@ def test_clusters_take_existing_free_agents() -> None:
     )
     assert rejected(state, Cluster("c", ("ag01",))) == (
         Code.FAILED_PRECONDITION,
-        "Cannot create cluster 'c': agent 'ag01' is already in cluster 'cl0'.",
+        "Cannot create cluster 'c': agent 'ag01' is already in cluster 'cl0'. Choose another.",
     )
 
 
@@ -351,7 +352,7 @@ def test_a_user_of_all_allocations_is_no_administrator() -> None:
     assert rejected(state, outside, everywhere) == (
         Code.NOT_FOUND,
         "Cannot create partition 'p1': IPU 8 of IPU-Link domain 0 (index 0 of the list) is in no allocation that you "
-        "may use.",
+        "may use. Choose another.",
     )
     create(state, PartitionSpec("p1", 4), everywhere)
     assert state.partitions["p1"].allocation == "a1"

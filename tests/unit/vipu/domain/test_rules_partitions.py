@@ -303,7 +303,7 @@ def test_callers_see_their_own_allocations_only() -> None:
     assert hidden == (absent[0], absent[1].replace("a9", "a2"))
     assert absent == (
         Code.NOT_FOUND,
-        "Cannot create partition 'p3': allocation 'a9' does not exist, or you may not use it.",
+        "Cannot create partition 'p3': allocation 'a9' does not exist, or you may not use it. Check the id.",
     )
     assert rejected(state, PartitionSpec("p2", 1, "a1"), tenant)[0] is Code.ALREADY_EXISTS
     assert rejected_change(state, PartitionSpec("p2", 0, relocatable=True), tenant)[0] is Code.ALREADY_EXISTS

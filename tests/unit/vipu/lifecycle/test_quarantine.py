@@ -123,7 +123,7 @@ def in_loop(call: Callable[[], Any]) -> Callable[[str], None]:
     [
         (lambda quarantine: quarantine.fail("ag01", "old", "the agent rejected it: busy"), "rejected it: busy."),
         (lambda quarantine: quarantine.drop("ag01"), "it was removed, or its endpoint has changed."),
-        (lambda quarantine: None, "it did not confirm the release within 0.05 seconds."),
+        (lambda quarantine: None, "it did not confirm the release within 0.05 seconds. Try again."),
     ],
 )
 def test_a_release_that_fails(quarantine: Quarantine, end: Callable[[Quarantine], None], reason: str) -> None:

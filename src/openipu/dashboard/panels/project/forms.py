@@ -57,7 +57,7 @@ class OrderForm(forms.SelfHandlingForm):
             self.api_error(error.message)
             return False
         except Exception:  # noqa: BLE001 - Horizon knows the errors of OpenStack, and raises others again
-            exceptions.handle(request, "Cannot compare the order with the quotas of the project.")
+            exceptions.handle(request, "Cannot compare the order with the quotas of the project. Try again later.")
             return False
         messages.success(request, f"Ordered vPOD '{data['vpod_name']}'. An operator approves the order.")
         return True

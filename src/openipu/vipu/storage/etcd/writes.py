@@ -129,7 +129,7 @@ class GuardedWriter:
             self._leadership.lose()
             if uncertain:
                 raise LeadershipLostError
-            raise StoreError("Cannot write to etcd: another program has changed the records.")
+            raise StoreError("Cannot write to etcd: another program has changed the records. Stop the other program.")
 
 
 def _loss(uncertain: bool) -> StoreError:
