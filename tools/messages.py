@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Messages in the code, as templates: every value in a message is written as ``…``.
 
-A message is a text that starts with ``Cannot``. In Python, texts in ``raise`` statements are messages too, and texts
-that are assigned to a variable such as ``message`` or ``reason``.
+A message is a text that starts with ``Cannot`` or ``is not YAML:``. In Python, these texts are messages too:
+
+* in ``raise`` statements, and in calls that create or collect errors, with the constants that both name
+* assigned to a variable such as ``message`` or ``reason``
+* returned by functions whose docstring says so: "Return the message …"
+
+In scripts and templates, messages are texts in double quotation marks.
 """
 
 from __future__ import annotations
@@ -19,9 +24,15 @@ _QUOTED = re.compile(r"['\"]?…['\"]?")
 _EXPRESSION = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 _STATEMENT = re.compile(r"\{%.*?%\}", re.DOTALL)
 _VALUE = re.compile(r"'\s*~.*?~\s*'", re.DOTALL)  # between two texts of an expression
-_IN_EXPRESSION = re.compile(r"'(Cannot [^']*)'")
-_START = "Cannot "
-_NAMES = {"cause", "message", "problem", "reason"}
+_VARIABLE = re.compile(r"\$(?:\w+|\{\w+\})")
+_IN_SCRIPT = re.compile(r'"(Cannot [^"]*)"')
+_IN_EXPRESSION = re.compile(r"'(Cannot [^'|]*)'")
+_STARTS = ("Cannot ", "is not YAML: ")
+_PREFIX = re.compile(r"Cannot [^:.]*:?")  # of a message whose rest is a value
+_NAMES = {"cause", "message", "problem", "problems", "reason"}
+_ERRORS = re.compile(r"\w*(?:Error|Violation)|error|fail")  # functions with a message as an argument
+_NO_MESSAGES = {"ConsequenceError", "_REMEDY"}  # an error that is never reported, and a part of messages
+_RETURNS = re.compile(r"Return (?:the|a) (?:message|mistake)\b")
 _BEGIN = re.compile(r"[\w…'\"-]")
 _WORD = re.compile(r"[^\W\d_][\w-]*")
 _WORDS = 4  # of the shortest message
@@ -35,11 +46,20 @@ def texts(tree: ast.AST) -> Iterator[str]:
             yield normal(text)
 
 
-def messages(path: Path) -> list[str]:
-    """Return the templates of the messages in a file of Python or YAML, each once."""
-    found = _python(ast.parse(path.read_text())) if path.suffix == ".py" else _yaml(path.read_text())
-    once = dict.fromkeys(map(normal, found))
-    return [text for text in once if _BEGIN.match(text) and len(_WORD.findall(text)) >= _WORDS]
+def messages(path: Path) -> dict[str, int]:
+    """Return the messages in a file of Python or YAML, or in a script or template, each with its first line."""
+    text = path.read_text()
+    read = {".py": _python, ".yml": _yaml}.get(path.suffix, _script)
+    found: dict[str, int] = {}
+    for message, line in read(text):
+        found.setdefault(normal(message), line)
+    return {text: line for text, line in found.items() if _is_complete(text)}
+
+
+def _is_complete(text: str) -> bool:
+    """Return whether a text is a sentence or clause, and neither a word, an identifier nor the start of a message."""
+    has_words = " " in text and len(_WORD.findall(text)) >= _WORDS
+    return has_words and bool(_BEGIN.match(text)) and not _PREFIX.fullmatch(text)
 
 
 def normal(text: str) -> str:
@@ -61,46 +81,68 @@ def _text(node: ast.AST) -> str | None:
     return None
 
 
-def _python(tree: ast.Module) -> Iterator[str]:
+def _python(code: str) -> Iterator[tuple[str, int]]:
     """Yield the messages of a module, without its docstrings and without the parts of formatted texts."""
+    tree = ast.parse(code)
     nodes = list(ast.walk(tree))
-    raised = {id(each) for node in nodes if _is_message(node) for each in ast.walk(node)}
+    inside = {id(each): each for node in nodes for root in _roots(node) for each in ast.walk(root)}
+    names = {each.id for each in inside.values() if isinstance(each, ast.Name)}
+    constants = [node for node in tree.body if isinstance(node, ast.Assign) and _targets(node) & names - _NO_MESSAGES]
+    is_message = inside.keys() | {id(node.value) for node in constants}
     left_out = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
     left_out |= {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
     for node in nodes:
         text = _text(node) if id(node) not in left_out else None
-        if text and (text.startswith(_START) or id(node) in raised):
-            yield text
+        if text and (text.startswith(_STARTS) or id(node) in is_message):
+            yield text, getattr(node, "lineno", 0)
 
 
-def _is_message(node: ast.AST) -> bool:
-    """Return whether the texts in a statement are messages."""
-    if isinstance(node, ast.Assign):
-        return any(isinstance(target, ast.Name) and target.id in _NAMES for target in node.targets)
-    return isinstance(node, ast.Raise)
+def _roots(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the parts of a statement or call of which all texts are messages."""
+    if _targets(node) & _NAMES or (isinstance(node, ast.Raise) and not _is_hidden(node.exc)):
+        yield node
+    elif isinstance(node, ast.Call) and _collects(node.func):
+        yield from node.args
+    elif isinstance(node, ast.FunctionDef) and _RETURNS.match(ast.get_docstring(node) or ""):
+        yield from (each for each in ast.walk(node) if isinstance(each, ast.Return))
 
 
-def _yaml(text: str) -> Iterator[str]:
-    for document in yaml.load_all(text, _Loader):
+def _targets(node: ast.AST) -> set[str]:
+    return {each.id for each in getattr(node, "targets", ()) if isinstance(each, ast.Name)}
+
+
+def _is_hidden(error: ast.expr | None) -> bool:
+    return isinstance(error, ast.Call) and isinstance(error.func, ast.Name) and error.func.id in _NO_MESSAGES
+
+
+def _collects(function: ast.expr) -> bool:
+    """Return whether a function creates an error, or appends a message to a list. Logs are no messages."""
+    if isinstance(function, ast.Attribute):
+        owner = function.value.id if isinstance(function.value, ast.Name) else ""
+        return owner in _NAMES or (owner != "_log" and bool(_ERRORS.fullmatch(function.attr)))
+    return isinstance(function, ast.Name) and bool(_ERRORS.fullmatch(function.id)) and function.id not in _NO_MESSAGES
+
+
+def _yaml(text: str) -> Iterator[tuple[str, int]]:
+    for document in yaml.compose_all(text, yaml.SafeLoader):
         yield from _texts_of(document)
 
 
-def _texts_of(value: object) -> Iterator[str]:
-    if isinstance(value, dict):
-        for each in value.values():
+def _texts_of(node: yaml.Node | None) -> Iterator[tuple[str, int]]:
+    if isinstance(node, yaml.MappingNode):
+        for _, value in node.value:
+            yield from _texts_of(value)
+    elif isinstance(node, yaml.SequenceNode):
+        for each in node.value:
             yield from _texts_of(each)
-    elif isinstance(value, list):
-        for each in value:
-            yield from _texts_of(each)
-    elif isinstance(value, str):
-        if value.startswith(_START):
-            yield rendered(value)
+    elif isinstance(node, yaml.ScalarNode):
+        line = node.start_mark.line + 1
+        if node.value.startswith(_STARTS):
+            yield rendered(node.value), line
         else:
-            yield from _IN_EXPRESSION.findall(_VALUE.sub("…", value))
+            yield from ((each, line) for each in _IN_EXPRESSION.findall(_VALUE.sub("…", node.value)))
 
 
-class _Loader(yaml.SafeLoader):
-    """Loader that ignores the tags of Ansible."""
-
-
-_Loader.add_multi_constructor("!", lambda loader, suffix, node: loader.construct_scalar(node))
+def _script(text: str) -> Iterator[tuple[str, int]]:
+    for found in _IN_SCRIPT.finditer(text):
+        yield _VARIABLE.sub("…", rendered(found[1])), text.count("\n", 0, found.start()) + 1

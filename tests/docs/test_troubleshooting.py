@@ -11,7 +11,7 @@ from openipu.shared.errors import ERRORS
 from tests import ROOT
 from tools.documentation.pages import site_pages
 from tools.messages import messages
-from tools.reference.messages import AREAS, files
+from tools.reference.messages import AREAS, files, rows
 
 from .messages import FOLDERS, is_known, templates
 
@@ -92,6 +92,19 @@ def test_the_pages_of_messages_cover_all_folders() -> None:
 def test_a_page_of_messages_has_message_and_remedy() -> None:
     page = (ROOT / "docs/reference/messages/devices.md").read_text()
     assert "| `Cannot log in to the BMC at … …: access denied` | Check username and password. |" in page
+
+
+def test_every_message_has_a_remedy() -> None:
+    """Messages that users see alone say what to do, or the page says where the message states it."""
+    read = {file for area in AREAS for places in area.sections.values() for file in files(places)}
+    found = [row for file in sorted(read) for row in rows(file)]
+    assert [f"{row.place}: {row.message}" for row in found if not row.remedy and not row.is_cause] == []
+
+
+def test_the_pages_of_messages_have_no_empty_cells() -> None:
+    pages = {file.name: file.read_text() for file in (ROOT / "docs/reference/messages").glob("*.md")}
+    assert len(pages) == len(AREAS)
+    assert [name for name, page in pages.items() if re.search(r"\| +\|$", page, re.MULTILINE)] == []
 
 
 def test_an_unknown_message_is_found(known: set[str]) -> None:

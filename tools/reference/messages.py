@@ -13,9 +13,20 @@ from tools.messages import messages
 from .markdown import page, table
 
 _ROOT = Path(__file__).resolve().parents[2]
-_REMEDY = re.compile(r"(?<=[\w)'…])\. (?=[A-Z])")
+_REMEDY = re.compile(r"(?<=[\w)\]'…])\. (?=[A-Z]|…[ ,](?!…))")
 # A mistake in a file has its remedy after the last colon. In a text with "Cannot", that is the cause.
 _MISTAKE = re.compile(r"(?P<mistake>(?!Cannot )\S+(?: \S+){2,}): (?P<remedy>(?!it is )[a-z](?:(?!: |').|'[^']*')+)")
+_CLAUSE = re.compile(r"; (?=[a-z])|(?::|, so) (?=(?:add|check|choose|give|remove|set|use|write) )")
+_AFTER_VALUE = re.compile(r"(?<=…) (?=(?:Check|Fix|Repair|Restore|Run|See|Set|Then) )")
+_STATED = re.compile(r"(?:Choose|Give|Name) .*|.*\b(?:must|needs?|requir\w+|at least|at most|belong|excludes)\b.*")
+_VALUE_AT_END = re.compile(r".*(?:[:;,.]|: it|: it is|…) ?…+\.?")
+_CAUSE = re.compile(r"[a-z…']")
+# Here, texts that begin like a cause are complete: only the file with its line, or the object, precedes them.
+_COMPLETE = ("plugins/module_utils/pod/", "src/openipu/vipu/domain/")
+# Here, whole sentences are causes: faults of records and partitions, and findings of cluster tests.
+_CAUSES = tuple(
+    f"src/openipu/vipu/{each}" for each in ("domain/invariants.py", "storage/", "lifecycle/", "cluster_test/")
+)
 
 
 class Area(NamedTuple):
@@ -25,6 +36,15 @@ class Area(NamedTuple):
     title: str
     readers: str
     sections: dict[str, tuple[str, ...]]
+
+
+class Row(NamedTuple):
+    """A message and its remedy, which is empty for a cause inside other messages."""
+
+    message: str
+    remedy: str
+    is_cause: bool
+    place: str  # file and line
 
 
 AREAS = (
@@ -129,8 +149,8 @@ AREAS = (
 )
 _INTRODUCTION = """
 This page is for {readers}. It lists the messages of errors, in alphabetical order. In the messages, `…` is a value. A
-value can contain the cause, which is then a message of its own. The second column has the remedy, if the message
-states one.
+value can be a cause, which is then a text of its own. The causes without a remedy follow in a table of their own: a
+message around them states the remedy.
 
 For the most common ones, [troubleshooting](../../how-to/troubleshooting.md) has more about causes and remedies.
 [Error codes](../errors.md) are for programs.
@@ -151,27 +171,67 @@ def pages() -> dict[str, str]:
 
 
 def _section(title: str, places: tuple[str, ...], taken: set[Path]) -> Iterator[str]:
-    """Yield the heading and the table of the messages in files that no earlier section has."""
+    """Yield the heading and the tables of the messages in files that no earlier section has."""
     new = sorted(set(files(places)) - taken)
     taken.update(new)
-    found = sorted({text for file in new for text in messages(file)}, key=lambda text: text.strip("…: '").lower())
+    found = {(row.message, row.remedy, row.is_cause) for file in new for row in rows(file)}
     if found:
+        ordered = sorted(found, key=lambda row: (row[0].strip("…: '").lower(), row))
         yield f"## {title}"
-        yield table(("Message", "Remedy"), map(_row, found))
+        yield table(
+            ("Message", "Remedy"), ((f"`{message}`", remedy) for message, remedy, cause in ordered if not cause)
+        )
+        yield table(("Cause in other messages",), ((f"`{message}`",) for message, _, cause in ordered if cause))
 
 
 def files(places: tuple[str, ...]) -> Iterator[Path]:
-    """Yield the files of Python and YAML in these folders and files."""
+    """Yield the files of Python and YAML in these folders and files, and the scripts and templates of roles."""
     for place in places:
         for path in _ROOT.glob(place):
             for file in [path] if path.is_file() else path.rglob("*"):
-                if file.suffix in (".py", ".yml") and file.name not in ("contract.py", "argument_specs.yml"):
+                if file.name not in ("contract.py", "argument_specs.yml") and _is_read(file):
                     yield file
 
 
-def _row(message: str) -> tuple[str, str]:
+def _is_read(file: Path) -> bool:
+    in_role = not {"files", "templates"}.isdisjoint(file.parts) and file.is_file()
+    return file.suffix in (".py", ".yml") or (in_role and file.suffix in ("", ".j2", ".sh"))
+
+
+def rows(file: Path) -> Iterator[Row]:
+    """Yield a row for each message in a file."""
+    place = file.relative_to(_ROOT).as_posix()
+    for text, line in messages(file).items():
+        yield row(text, f"{place}:{line}")
+
+
+def row(text: str, place: str) -> Row:
+    """Return the row of a message, without a remedy if nothing in the message says what to do."""
+    message, remedy = _parts(text)
+    is_cause = not remedy and _is_cause(text, place)
+    if not remedy and not is_cause:
+        remedy = _stated(text)
+    return Row(message.removesuffix("."), re.sub(r"([*<\[])", r"\\\1", remedy), is_cause, place)
+
+
+def _is_cause(text: str, place: str) -> bool:
+    if text.startswith("Cannot "):
+        return False
+    return place.startswith(_CAUSES) or (not place.startswith(_COMPLETE) and bool(_CAUSE.match(text)))
+
+
+def _parts(text: str) -> tuple[str, str]:
     """Return a message and its remedy: what follows the first sentence, or else the last colon of a mistake."""
-    sentence, _, remedy = _REMEDY.sub("\n", message, 1).partition("\n")
-    if not remedy and (mistake := _MISTAKE.fullmatch(sentence)):
-        sentence, remedy = mistake["mistake"], mistake["remedy"]
-    return f"`{sentence.removesuffix('.')}`", re.sub(r"([*<\[])", r"\\\1", remedy)
+    found = _REMEDY.search(text) or _MISTAKE.fullmatch(text) or _AFTER_VALUE.search(text) or _CLAUSE.search(text)
+    if not found:
+        return text, ""
+    if found.re is _MISTAKE:
+        return found["mistake"], found["remedy"]
+    return text[: found.start()], text[found.end() :]
+
+
+def _stated(text: str) -> str:
+    """Return where a message without a sentence about the remedy states it. Empty if nowhere."""
+    if _VALUE_AT_END.fullmatch(text):
+        return "See the end of the message."
+    return "The message states it." if _STATED.fullmatch(text) else ""
