@@ -323,10 +323,8 @@ def read_csv(path: str, columns: t.Collection[str], required: t.Iterable[str], m
                 header, header_line = _header(path, line, cells, columns, required, mistakes), line
                 continue
             if len(cells) != len(header):
-                message = (
-                    "the line has %d values and the header %d: separate them with commas, leave unknown ones empty"
-                )
-                mistakes.add(PodError(path, line, message % (len(cells), len(header))))
+                cause = "the line has %d values and the header %d: separate them with commas, leave unknown ones empty"
+                mistakes.add(PodError(path, line, cause % (len(cells), len(header))))
                 table.complete = False
                 continue
             row = Block(path, line)
