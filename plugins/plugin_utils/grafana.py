@@ -16,7 +16,8 @@ A definition lists rows and panels. This module lays them out and generates the 
 The ``kind`` of a panel is ``timeseries`` (the default), ``stat``, ``bargauge``, ``table`` or ``state-timeline``.
 ``queries`` maps legends to expressions; a table needs no legend. ``width`` is in 24ths of a row; the default is an
 equal share. ``steps`` are the thresholds for orange and red. ``lowest``, in place of ``steps``, is the lowest good
-value: smaller values are red. ``names`` maps values to texts.
+value: smaller values are red. ``names`` maps values to texts. Without ``steps`` and ``lowest``, no value is bad: the
+first is blue, and others are green.
 """
 
 from __future__ import annotations
@@ -160,8 +161,13 @@ def _field(definition: t.Mapping[str, t.Any], kind: str) -> dict[str, t.Any]:
     if "max" in definition:
         field.update(min=0, max=definition["max"])
     if "names" in definition:
+        plain = "steps" not in definition and "lowest" not in definition
         texts = {
-            str(value): {"text": text, "index": place}
+            str(value): {
+                "text": text,
+                "index": place,
+                **({"color": "green" if place else "blue"} if plain else {}),
+            }
             for place, (value, text) in enumerate(definition["names"].items())
         }
         field["mappings"] = [{"type": "value", "options": texts}]

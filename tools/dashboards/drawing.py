@@ -8,7 +8,7 @@ from typing import Any
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from tools.dashboards.data import Series, colour, scale, shown, value_text
+from tools.dashboards.data import Series, colour, marks, segments, shown, value_text
 
 WIDTH, COLUMN, ROW, GAP = 1200, 50, 34, 6  # pixels: the picture, the grid of the model, and the space around panels
 # Colours of series, from the palette of Grafana.
@@ -24,7 +24,7 @@ _PALETTE = (
     "#508642",
     "#cca300",
 )
-_NAMED = {"green": "#56a64b", "orange": "#ff9830", "red": "#e02f44"}
+_NAMED = {"blue": "#3274d9", "green": "#56a64b", "orange": "#ff9830", "red": "#e02f44"}
 _STYLE = """
 text { font: 11px "DejaVu Sans", Verdana, sans-serif; fill: var(--ink) }
 .title { font-weight: bold; font-size: 12px } .row { font-weight: bold; font-size: 13px }
@@ -33,7 +33,8 @@ svg { --paper: #f4f5f5; --panel: #fff; --ink: #24292e; --faint: #6e7680; --line:
 @media (prefers-color-scheme: dark) {
 svg { --paper: #111217; --panel: #181b1f; --ink: #d5d6db; --faint: #9297a3; --line: #34363d } }
 """
-_CHARACTER, _BOLD = 6.8, 8.0  # pixels, on average
+_CHARACTER, _BOLD = 7.0, 8.2  # pixels of most characters
+_NARROW, _WIDE = frozenset(" !'(),./:;I[]fijlrt|"), frozenset("%@MWmw")
 _TABLE_ROW, _BAR_ROW = 18, 20
 _MORE = 96  # pixels for the number of names that do not fit into a legend
 _HIDDEN = ("__name__", "instance", "job")
@@ -117,10 +118,12 @@ def _bars(root: Element, box: Box, found: Sequence[Series], field: Mapping[str, 
     highest = field.get("max") or max(each.last for each in found) or 1
     fitting = int(height // _BAR_ROW)
     kept = found if len(found) <= fitting else found[: fitting - 1]
+    names = min(width * 0.5, max(_length(each.name) for each in kept) + 8)
+    start = left + names
+    space = width - names - max(_length(shown(each.last, field)) for each in kept) - 8
     for number, each in enumerate(kept):
         y = top + number * _BAR_ROW
-        start, space = left + width * 0.3, width * 0.5
-        _text(root, left, y + 14, _cut(each.name, width * 0.3))
+        _text(root, left, y + 14, _cut(each.name, names))
         _rectangle(root, (start, y + 3, space, 14), "var(--paper)")
         fill = _NAMED[colour(each.last, field)]
         _rectangle(root, (start, y + 3, space * min(each.last / highest, 1), 14), fill)
@@ -153,15 +156,15 @@ def _count_omitted(root: Element, x: float, y: float, omitted: int) -> None:
 
 def _states(root: Element, box: Box, found: Sequence[Series], field: Mapping[str, Any]) -> None:
     left, top, width, height = box
-    names = min(width * 0.3, max(len(each.name) for each in found) * _CHARACTER + 6)
+    names = min(width * 0.3, max(_length(each.name) for each in found) + 6)
     start, end = _period(found)
-    line = min((height - 14) / len(found), 22)
+    line = (height - 14) / len(found)
     labelled = line >= 10
     for number, each in enumerate(found):
         y = top + number * line
         if labelled:
             _text(root, left, y + line / 2 + 4, _cut(each.name, names))
-        for first, last, value in _runs(each.points):
+        for first, last, value in (run for part in segments(each.points) for run in _runs(part)):
             x = left + names + (width - names) * (first - start) / (end - start)
             length = (width - names) * (last - first) / (end - start)
             _rectangle(root, (x, y + line * 0.05, length, line * 0.9), _NAMED[colour(value, field)])
@@ -175,22 +178,22 @@ def _lines(root: Element, box: Box, found: Sequence[Series], field: Mapping[str,
     start, end = _period(found)
     values = [value for curve in curves for _, value in curve]
     lowest = 0.0 if stacked or "max" in field else min(values)
-    marks = scale(lowest, max(field.get("max", 0), *values))
-    texts = [value_text(mark, field["unit"]) for mark in marks]
-    names = max(map(len, texts)) * _CHARACTER + 6
+    axis = marks(lowest, max(field.get("max", 0), *values), field["unit"])
+    texts = [value_text(mark, field["unit"]) for mark in axis]
+    names = max(map(_length, texts)) + 6
     plot = (left + names, top + 4, width - names, height - 40)
 
     def place(when: float, value: float) -> str:
         x = plot[0] + plot[2] * (when - start) / (end - start)
-        y = plot[1] + plot[3] * (1 - (value - marks[0]) / (marks[-1] - marks[0]))
+        y = plot[1] + plot[3] * (1 - (value - axis[0]) / (axis[-1] - axis[0]))
         return f"{x:.1f},{y:.1f}"
 
-    for mark, text in zip(marks, texts, strict=True):
-        y = plot[1] + plot[3] * (1 - (mark - marks[0]) / (marks[-1] - marks[0]))
+    for mark, text in zip(axis, texts, strict=True):
+        y = plot[1] + plot[3] * (1 - (mark - axis[0]) / (axis[-1] - axis[0]))
         SubElement(root, "path", d=f"M{plot[0]:.1f},{y:.1f}h{plot[2]:.1f}", stroke="var(--line)", fill="none")
         _text(root, plot[0] - 4, y + 4, text, "faint", "end")
     for number, curve in reversed(list(enumerate(curves))):
-        path = "M" + "L".join(place(*point) for point in curve)
+        path = "".join("M" + "L".join(place(*point) for point in part) for part in segments(curve))
         line = SubElement(root, "path", d=path, stroke=_PALETTE[number % len(_PALETTE)], fill="none")
         line.set("stroke-width", "1.3")
     _times(root, (plot[0], plot[1], plot[2], plot[3] + 14), start, end)
@@ -201,7 +204,7 @@ def _legend(root: Element, box: Box, found: Sequence[Series]) -> None:
     left, bottom, width, _ = box
     x = left
     for number, each in enumerate(found):
-        length = len(each.name) * _CHARACTER + 18
+        length = _length(each.name) + 24
         if x + length > left + width - _MORE and number < len(found) - 1:
             _text(root, x, bottom, f"… and {len(found) - number} more", "faint")
             return
@@ -275,7 +278,14 @@ def _rectangle(root: Element, box: Box, fill: str, line: str = "") -> None:
         element.set("stroke", line)
 
 
+def _length(text: str, character: float = _CHARACTER) -> float:
+    """Return the approximate width of a text in pixels."""
+    return character * sum(0.6 if each in _NARROW else 1.4 if each in _WIDE else 1.0 for each in text)
+
+
 def _cut(text: str, width: float, character: float = _CHARACTER) -> str:
     """Return a text that fits into a width."""
-    most = max(int(width / character), 2)
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    if _length(text, character) <= width:
+        return text
+    most = next(end for end in range(len(text) - 1, -1, -1) if _length(f"{text[:end]}…", character) <= width or not end)
+    return f"{text[:most]}…"

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 from ansible_collections.openipu.pod.plugins.plugin_utils import grafana
 
-from tools.dashboards.data import colour, scale, series, shown, value_text
+from tools.dashboards.data import colour, marks, scale, series, shown, value_text
 from tools.dashboards.drawing import picture
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -86,6 +86,15 @@ def test_stacked_lines_end_at_the_sum() -> None:
     assert ends[0] < ends[1], "the sum is above the first series"
 
 
+def test_lines_and_states_have_the_gaps_of_their_data() -> None:
+    found = result("ag01", 1, 1, 1, 1, 1, 1)
+    del found["values"][2:4]
+    root = drawn({"up": [found], "cpu": [found]})
+    [line] = (each.attrib["d"] for each in root.iter(f"{SVG}path") if "L" in each.attrib["d"])
+    assert line.count("M") == 2
+    assert len([each for each in root.iter(f"{SVG}rect") if each.get("fill") == "#56a64b"]) == 2
+
+
 def test_rows_without_data_are_omitted_and_panels_say_so() -> None:
     root = drawn({"up": [result("ag01", 1)]})
     found = texts(root)
@@ -113,12 +122,18 @@ def test_bars_show_how_many_series_do_not_fit() -> None:
     ("value", "unit", "text"),
     [
         (0.5, "percentunit", "50 %"),
+        (4.18e-7, "percentunit", "0.0000418 %"),
         (1.33e9, "hertz", "1.33 GHz"),
         (6900, "watt", "6.9 kW"),
         (230, "volt", "230 V"),
         (4.5, "amp", "4.5 A"),
         (500, "watth", "500 Wh"),
         (85.25, "celsius", "85.2 °C"),
+        (2**31, "bytes", "2 GiB"),
+        (37_000, "bytes", "36.1 KiB"),
+        (1000, "bytes", "1000 B"),
+        (1_200_000, "bps", "1.2 Mb/s"),
+        (31, "percent", "31 %"),
         (999.6, "watt", "1 kW"),
         (0.0021, "s", "2.1 ms"),
         (0.9996, "s", "1 s"),
@@ -134,6 +149,34 @@ def test_colours_and_names_of_values() -> None:
     panels = {panel["title"]: panel for panel in grafana.dashboard(DEFINITION)["panels"]}
     field = panels["Agent"]["fieldConfig"]["defaults"]
     assert [(colour(value, field), shown(value, field)) for value in (0, 1)] == [("red", "down"), ("green", "up")]
+
+
+def test_states_that_are_not_bad_differ_in_colour() -> None:
+    panel = {"title": "Leader", "kind": "state-timeline", "names": {0: "follows", 1: "leads"}, "queries": {"n": "x"}}
+    model = grafana.dashboard({"uid": "u", "title": "T", "rows": [{"title": "R", "panels": [panel]}]})
+    field = model["panels"][1]["fieldConfig"]["defaults"]
+    found = [(colour(value, field), shown(value, field)) for value in (0, 1)]
+    assert found == [("blue", "follows"), ("green", "leads")]
+
+
+def test_bars_leave_space_for_names_and_values() -> None:
+    root = drawn({"used": [result("allocation team-a", 0.0000286)]})
+    assert "allocation team-a" in texts(root)
+    value = next(each for each in root.iter(f"{SVG}text") if each.text == "0.00286 %")
+    end = float(value.attrib["x"])
+    start = end - 6 * len("0.00286 %")
+    bars = [float(each.attrib["x"]) + float(each.attrib["width"]) for each in root.iter(f"{SVG}rect")]
+    assert not [each for each in bars if start < each < end]
+
+
+def test_marks_of_bytes_are_multiples_of_a_binary_unit() -> None:
+    assert [value_text(mark, "bytes") for mark in marks(0, 37_000, "bytes")] == [
+        "0 B",
+        "10 KiB",
+        "20 KiB",
+        "30 KiB",
+        "40 KiB",
+    ]
 
 
 @pytest.mark.parametrize(("lowest", "highest"), [(0, 1), (0, 0), (23.4, 91), (-3, 1e9), (0.001, 0.0011), (5, 5)])
