@@ -286,7 +286,7 @@ docs: venv ## build the documentation site in docs/build/html, and check it
 pictures: venv ## draw the pictures of the README from a run of the twin (needs network namespaces)
 	@python -m tools.pictures
 
-dashboards: venv ## draw the pictures of the dashboards from a run of the twin (needs network namespaces, prometheus and prometheus-snmp-exporter)
+dashboards: venv ## draw the pictures of the dashboards from a run of the twin (needs network namespaces, prometheus, prometheus-snmp-exporter and etcd-server)
 	@python -m tests.peers.dashboard_pictures
 
 bench: venv $(PEERS)/.ready ## benchmarks, each with the figure of a peer from the same run

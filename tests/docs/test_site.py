@@ -99,7 +99,7 @@ def test_code_is_not_a_link() -> None:
 
 def test_pictures_are_valid_and_without_paths_of_a_computer() -> None:
     pictures = sorted((ROOT / "docs/pictures").iterdir())
-    assert len(pictures) == 7
+    assert len(pictures) == 8
     for picture in pictures:
         text = picture.read_text()
         ElementTree.fromstring(text)

@@ -21,17 +21,18 @@ from tests.waiting import until
 class Node:
     """One node of etcd."""
 
-    def __init__(self, name: str, folder: Path) -> None:
+    def __init__(self, name: str, folder: Path, host: str) -> None:
         self.name = name
         self.folder = folder
-        self.client_port, self.peer_port = free_port(), free_port()
-        self.peer_url = f"http://127.0.0.1:{self.peer_port}"  # for the other nodes
+        self.host = host
+        self.client_port, self.peer_port = free_port(host), free_port(host)
+        self.peer_url = f"http://{host}:{self.peer_port}"  # for the other nodes
         self.process: subprocess.Popen[bytes] | None = None
 
     @property
     def address(self) -> str:
         """Address for clients."""
-        return f"127.0.0.1:{self.client_port}"
+        return f"{self.host}:{self.client_port}"
 
     def start(self, cluster: str, *options: str) -> None:
         client = f"http://{self.address}"
@@ -43,7 +44,7 @@ class Node:
                     *("--data-dir", str(self.folder)),
                     *("--listen-client-urls", client),
                     *("--advertise-client-urls", client),
-                    *("--listen-peer-urls", f"http://127.0.0.1:{self.peer_port}"),
+                    *("--listen-peer-urls", f"http://{self.host}:{self.peer_port}"),
                     *("--initial-advertise-peer-urls", self.peer_url),
                     *("--initial-cluster", cluster),
                     *("--auto-compaction-mode", "revision", "--auto-compaction-retention", "1000000"),
@@ -77,17 +78,22 @@ class Node:
 class EtcdCluster:
     """Nodes of one cluster, all running after the start."""
 
-    def __init__(self, folder: Path, size: int = 3, *options: str, separable: bool = False) -> None:
+    def __init__(
+        self, folder: Path, size: int = 3, *options: str, separable: bool = False, hosts: Sequence[str] = ()
+    ) -> None:
         """Start the nodes with further ``options``, and wait until each of them responds.
 
-        ``separable``: with relays between the nodes, which ``network`` cuts.
+        ``separable``: with relays between the nodes, which ``network`` cuts. ``hosts``: one address per node. Without
+        them, all nodes have the same.
         """
         assert shutil.which("etcd"), "etcd is not installed: apt install etcd-server"
         folder.mkdir(parents=True, exist_ok=True)
-        self.nodes = [Node(f"n{number}", folder / f"n{number}") for number in range(size)]
+        self.nodes = [
+            Node(f"n{number}", folder / f"n{number}", host) for number, host in enumerate(hosts or ["127.0.0.1"] * size)
+        ]
         self.network: PeerNetwork | None = None
         if separable:
-            self.network = PeerNetwork([f"127.0.0.1:{node.peer_port}" for node in self.nodes])
+            self.network = PeerNetwork([f"{node.host}:{node.peer_port}" for node in self.nodes])
             for node, port in zip(self.nodes, self.network.ports, strict=True):
                 node.peer_url = f"http://127.0.0.1:{port}"
         self._cluster = ",".join(f"{node.name}={node.peer_url}" for node in self.nodes)
@@ -133,6 +139,14 @@ class EtcdCluster:
         """Return whether a node is the leader of etcd."""
         status = self.status(node)
         return bool(status.leader == status.header.member_id)
+
+    def move_leader(self, node: Node) -> None:
+        """Make a node the leader of etcd."""
+        leader = next(each for each in self.nodes if self.leads(each))
+        if leader is not node:
+            request = rpc.MoveLeaderRequest(targetID=self.status(node).header.member_id)
+            with grpc.insecure_channel(leader.address) as channel:
+                rpc.MaintenanceStub(channel).MoveLeader(request, timeout=10)
 
     def states(self) -> str:
         """Return what each node reports, for the message of a failed test, and the ends of the logs."""
