@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Sphinx extension: long names in code, links and titles can wrap after punctuation, so that they fit their box."""
+"""Sphinx extension for line breaks.
+
+Long names in code, links and titles can wrap after punctuation, so that they fit their box. A number in a table stays
+on one line with its unit.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +15,19 @@ from sphinx.application import Sphinx
 _WORD = re.compile(r'(?<=<span class="pre">)[^<]{12,}(?=</span>)')
 _LINK = re.compile(r'(?<=">)[A-Z]\w{15,}(?=</(?:a|span)>)')
 _TITLE = re.compile(r"(?<=<h1>)[^<]+")
+_CELL = re.compile(r"(?<=<td><p>)[^<]+")
+_UNIT = re.compile(r"(?<=\d) (?=(?:%|×|[mµ]?s|min|h|[kMGT]i?B|[mk]?W)(?!\w))")
 _BREAK = re.compile(r"(?<=[\w}])([_./:=]+)(?=\w)|(?<=[a-z])(?=[A-Z])")
 
 
 def with_breaks(page: str) -> str:
-    """Return the HTML of a page in which long words of inline code, long linked names and its title can wrap."""
+    """Return the HTML of a page in which long words of inline code, long linked names and its title can wrap.
+
+    Numbers in its tables do not wrap before their unit.
+    """
     for pattern in (_WORD, _LINK, _TITLE):
         page = pattern.sub(_broken, page)
-    return page
+    return _CELL.sub(lambda text: _UNIT.sub("&#160;", text[0]), page)
 
 
 def _broken(text: re.Match[str]) -> str:

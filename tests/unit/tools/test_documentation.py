@@ -40,6 +40,13 @@ def test_long_names_in_code_can_wrap_after_punctuation() -> None:
     )
 
 
+def test_numbers_in_tables_stay_on_one_line_with_their_unit() -> None:
+    cell = "<td><p>7.4 s (6.4 s CPU), one rack 0.3 %, 36 % of a core, 4 partitions</p></td>"
+    joined = "<td><p>7.4&#160;s (6.4&#160;s CPU), one rack 0.3&#160;%, 36&#160;% of a core, 4 partitions</p></td>"
+    assert with_breaks(cell) == joined
+    assert with_breaks("<pre>sleep 4 s</pre>") == "<pre>sleep 4 s</pre>"
+
+
 def test_a_table_has_no_empty_columns() -> None:
     rows = [("--force", "", "remove | all"), ("--wait", "", "")]
     assert table(("Option", "Default", "Meaning"), rows).splitlines() == [
