@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Pictures of the dashboards for the documentation: ``make dashboards``.
 
-A Prometheus with the rules of the role `monitoring` scrapes a rack twin and three controllers on etcd for four minutes,
-in a network namespace of its own. Meanwhile, a partition is created, a machine stops, a cable is unplugged, others have
-faults, and the server of the leader fails. ``tools.dashboards`` draws the panels from the models that Grafana imports.
-Needs the Debian packages prometheus, prometheus-snmp-exporter and etcd-server.
+A Prometheus with the rules of the role `monitoring` scrapes a rack twin and three controllers on etcd. It does so for
+four minutes, in a network namespace of its own. Meanwhile, a partition is created, a machine stops, and a cable is
+unplugged. Others have faults, and the server of the leader fails. ``tools.dashboards`` draws the panels from the models
+that Grafana imports. Needs the Debian packages prometheus, prometheus-snmp-exporter and etcd-server.
 """
 
 from __future__ import annotations
