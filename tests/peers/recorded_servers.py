@@ -61,7 +61,7 @@ class Servers:
 
     @property
     def endpoints(self) -> dict[str, Any]:
-        """Hosts and port of the controllers, for the POD model."""
+        """Addresses and port of the controllers, for the POD model."""
         return {"host": list(SERVERS.values()), "port": self._controllers.all[0].port}
 
     def variables(self) -> dict[str, dict[str, Any]]:
