@@ -124,7 +124,8 @@ def test_a_rejected_object_does_not_block_others(admin: Connection, plan: Plan) 
     assert result["msg"].startswith(f"Cannot create network '{plan.name}-storage': Neutron returned an error: ")
     errors = {(error["kind"], error["id"]): error["msg"] for error in result["errors"]}
     assert errors[("subnet", f"{plan.name}-storage")] == (
-        f"Cannot create subnet '{plan.name}-storage': network '{plan.name}-storage' does not exist."
+        f"Cannot create subnet '{plan.name}-storage': network '{plan.name}-storage' does not exist. "
+        "See the other errors of the task, or create it first."
     )
     assert set(errors) == {
         ("network", f"{plan.name}-storage"),

@@ -15,6 +15,8 @@ from .client import OVER_QUOTA, Cloud, CloudError, RejectedError
 from .steps import step_id, step_name
 
 _POLL_INTERVAL = 1.0  # seconds
+_RUN_AGAIN = "Run the task again."
+_CREATE_FIRST = "See the other errors of the task, or create it first."
 _VERBS = {
     Action.CREATE: "create",
     Action.CHANGE: "change",
@@ -45,6 +47,7 @@ class StepWriter(abc.ABC):
         self.created_ids: dict[tuple[str, str], str] = {}  # by kind and key
         self._writes = threading.Condition()
         self._writing = 0  # requests in progress
+        self._full: set[str] = set()  # paths with an exceeded quota
 
     @abc.abstractmethod
     def __call__(self, steps: list[Step]) -> list[ItemError]:
@@ -68,10 +71,11 @@ class StepWriter(abc.ABC):
         except UserError as error:
             self.fail(step, error)
         except MissingError as error:
-            message = "Cannot %s %s: %s does not exist. Create it first." % (
+            message = "Cannot %s %s: %s does not exist. %s" % (
                 _VERBS[step.action],
                 step_name(step),
                 error,
+                _RUN_AGAIN if step.action is Action.DELETE else _CREATE_FIRST,
             )
             self.failed[step_id(step)] = ItemError.of(step, message, Failure.NOT_TRIED)
 
@@ -101,14 +105,14 @@ class StepWriter(abc.ABC):
         """Send a request that changes something, and return the body of the response.
 
         Repeat a request that exceeds a quota when no other one is in progress: until a request ends, Neutron counts
-        its objects and its reservation.
+        its objects and its reservation. If the quota is full, do not repeat later requests of this path.
         """
         with self._writes:
             self._writing += 1
         try:
             return self._write_once(service, method, path, options)
         except CloudError as error:
-            if error.kind != OVER_QUOTA:
+            if error.kind != OVER_QUOTA or path in self._full:
                 raise
         finally:
             with self._writes:
@@ -116,7 +120,12 @@ class StepWriter(abc.ABC):
                 self._writes.notify_all()
         with self._writes:
             self._writes.wait_for(lambda: not self._writing)
-            return self._write_once(service, method, path, options)
+            try:
+                return self._write_once(service, method, path, options)
+            except CloudError as error:
+                if error.kind == OVER_QUOTA:
+                    self._full.add(path)
+                raise
 
     def _write_once(self, service: str, method: str, path: str, options: dict[str, t.Any]) -> t.Any:
         body = self.cloud.request(service or self._service, method, path, **options)

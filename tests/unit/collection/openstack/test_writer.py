@@ -15,7 +15,7 @@ from ansible_collections.openipu.pod.plugins.module_utils.openstack.common.clien
     RejectedError,
 )
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.common.options import Run
-from ansible_collections.openipu.pod.plugins.module_utils.openstack.common.writer import WaitingWriter
+from ansible_collections.openipu.pod.plugins.module_utils.openstack.common.writer import MissingError, WaitingWriter
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.network.families import NETWORK, SUBNET
 from ansible_collections.openipu.pod.plugins.module_utils.reconcile import (
     Action,
@@ -142,6 +142,28 @@ def test_reservations_of_concurrent_requests_do_not_exceed_a_quota(quota: int, f
     errors = PostingWriter(cloud)(steps(None, None, None))
     assert (cloud.used, len(errors)) == (quota, failed)
     assert all("Quota exceeded" in error.message for error in errors)
+
+
+def test_a_full_quota_is_tried_alone_once() -> None:
+    class FullCloud(Cloud):
+        requests = 0
+
+        def request(self, service: str, method: str, path: str, **options: Any) -> None:
+            self.requests += 1
+            raise RejectedError("Neutron returned an error: Quota exceeded.", 409, OVER_QUOTA)
+
+    cloud = FullCloud({}, 1)
+    assert len(PostingWriter(cloud)(steps(*[None] * 5))) == 5
+    assert cloud.requests == 6
+
+
+@pytest.mark.parametrize(
+    ("action", "remedy"),
+    [(Action.DELETE, "Run the task again."), (Action.CREATE, "See the other errors of the task, or create it first.")],
+)
+def test_the_remedy_for_a_missing_object_depends_on_the_action(action: Action, remedy: str) -> None:
+    message, _result = failure(steps(MissingError(NETWORK, "n1"), action=action))
+    assert message.endswith(f"network 'n1' does not exist. {remedy}")
 
 
 def test_unchanged_objects_that_are_not_ready_are_waited_for() -> None:
