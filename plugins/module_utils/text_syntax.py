@@ -27,6 +27,7 @@ _HINTS = {
     "expected <block end>, but found '<block mapping start>'": _KEYS,
     "did not find expected '-' indicator": _ITEMS,
     "found character '\\t' that cannot start any token": _TABS,
+    "found unexpected ':'": ". Write a space and a value after it, or quote the text",
     "found undefined alias": ". Define it above with '&', or quote the value",
     "did not find expected <document start>": ". Start the file with 'plugin: openipu.pod.pod'",
     "found a tab character that violates indentation": _TABS,
@@ -34,6 +35,7 @@ _HINTS = {
 _NO_DASH = "is not YAML: this item of a list has no dash: write '- ' before it"
 _UNREADABLE = "that cannot start any token"
 _TEMPLATES = ("{{", "{%")
+_IN_QUOTES = re.compile(r"\"[^\"]*\"|'[^']*'")
 _SPACES = "\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"  # that look like a space
 _UNUSUAL_SPACE = re.compile("[%s]" % _SPACES)
 # Characters in the place of a space, of the dash of a list item, and of a colon or comma of Chinese keyboards.
@@ -124,7 +126,8 @@ class _Explanation:
         place, begin = self._problem.place, self._problem.begin
         if separator := self._separator():
             return separator
-        if any(start in self._line(place.line) for start in _TEMPLATES):
+        unquoted = _IN_QUOTES.sub("", self._line(place.line))
+        if any(start in unquoted for start in _TEMPLATES):
             return place, "is not YAML: templates are not rendered here: write the value"
         if self._problem.context == _QUOTED and begin:
             return begin, "is not YAML: a text in quotes is not closed: add the closing quotation mark"

@@ -15,6 +15,7 @@ from .inventory_names import InventoryNames
 from .mistakes import LeftOut, Mistakes, PodError, unknown
 from .source import Block, Table, read_csv
 
+_TEXTS = {"agent", "name", "serial"}  # columns whose values do not tell them apart
 _HEX = "[0-9A-Fa-f]"
 _MAC = re.compile(rf"{_HEX}{{1,2}}(?:[:-]{_HEX}{{1,2}}){{5}}|{_HEX}{{4}}(?:\.{_HEX}{{4}}){{2}}|{_HEX}{{12}}")
 
@@ -124,6 +125,8 @@ class Devices:
             if sum(not self._fits(row[first], first, racks) for row in cells[first]) <= few:
                 continue
             for second in cells:
+                if {first, second} <= _TEXTS:
+                    continue
                 both = [row for row in cells[first] if second in row and second not in row.unusable]
                 rows = [row for row in both if self._swapped(row, first, second, racks)]
                 if len(rows) > few:

@@ -283,7 +283,7 @@ class MappingSchema:
         value = block[name]
         if value is None:
             message = "%s: '%s' has no value: set one" % (subject, name)
-            raise block.error(message + ("" if self.spec[name].get("required") else ", or remove the line"), name)
+            raise block.error(message + ("" if self.spec[name].get("required") else ", or remove the key"), name)
         if self.declared[name].get("single"):
             if isinstance(value, Block):
                 raise block.error("%s: '%s' must be a single value or a list" % (subject, name), name)

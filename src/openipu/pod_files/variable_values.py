@@ -9,12 +9,13 @@ from __future__ import annotations
 import functools
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
+from ansible.errors import AnsibleOptionsError
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from openipu.shared.pod.mistakes import Mistakes, PodError, unknown
@@ -98,14 +99,21 @@ def settings() -> Mapping[str, Option]:
     }
 
 
+def role_variables() -> Collection[str]:
+    """Return the names of the variables of all roles; none if the collection is not found."""
+    return _role_options().keys()
+
+
 @functools.cache
 def _role_options() -> Mapping[str, Option]:
     """Return the options of all roles by variable. Entry points and roles with the same variable declare it alike.
 
-    The result is empty if the collection is not installed where Ansible searches for it.
+    The result is empty if Ansible cannot read its configuration, or does not find the collection.
     """
-    from ansible import constants  # it reads ansible.cfg
-
+    try:
+        from ansible import constants  # it reads ansible.cfg
+    except AnsibleOptionsError:
+        return {}  # ansible-playbook reports the mistake in ansible.cfg or in a variable
     places = (Path(place, _ROLES) for place in (*constants.COLLECTIONS_PATHS, *sys.path))
     roles = next((place for place in places if place.is_dir()), None)
     found: dict[str, Option] = {}
@@ -132,7 +140,7 @@ def _check(value: _Value, option: Option, of_role: bool, required: bool = True) 
         element["type"] = option.get("elements", "raw")
         for item, line in zip(given, given.lines, strict=True):
             yield from _check(_Value(value.name, item, functools.partial(value.error, line=line)), element, of_role)
-    elif isinstance(given, (Block, Items)) or (of_role and kind in ("dict", "list")):
+    elif isinstance(given, (Block, Items)) or (kind in ("dict", "list") and (of_role or not isinstance(given, str))):
         yield value.wrong(f"must be {_EXPECTED.get(kind, kind)}, not {_shown(given, option)}")
     elif _rejected(given, kind, option):
         choices = option.get("choices")
@@ -172,5 +180,7 @@ def _shown(given: Any, option: Option) -> str:
         return "a list"
     if option.get("no_log"):
         return "this value"
+    if "dict" in (option.get("type"), option.get("elements")):
+        return "a single value"  # a text such as key=value can have secrets
     text = str(given)
     return repr(text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -74,9 +74,10 @@ class Variables:
             except PodError as error:
                 yield PodError(str(path), error.line, error.message)
 
-    def mistyped(self) -> Iterator[PodError]:
+    def mistyped(self, of_roles: Collection[str] = ()) -> Iterator[PodError]:
         """Yield a warning for each variable that no file and no playbook uses and that is similar to a known one.
 
+        Known are the settings of the playbooks, undefined variables and ``of_roles``.
         A name with a prefix of the playbooks may be less similar. The file of a warning is relative to that of pod.yml.
         """
         used = {
@@ -85,7 +86,7 @@ class Variables:
             for names in _lines_with(re.compile(r"\w+"), _TOP_KEY.sub("", text)).values()
             for name in names
         }
-        known = (*SETTINGS, *self.undefined)
+        known = (*SETTINGS, *self.undefined, *of_roles)
         for path, text in self._texts.items():
             for found in _TOP_KEY.finditer(text):
                 name = found["name"]

@@ -43,7 +43,8 @@ def _variables(folder: Path) -> list[Mistake]:
         files = variables.read(folder)
     except OSError:
         return []
-    found = [*files.invalid(folder), *files.mistyped(), *variable_values.invalid(folder / path for path in files.files)]
+    values = variable_values.invalid((folder / path).absolute() for path in files.files)
+    found = [*files.invalid(folder), *files.mistyped(variable_values.role_variables()), *values]
     return [replace(Mistake.of(each), file=os.path.relpath(folder / each.file)) for each in found]
 
 

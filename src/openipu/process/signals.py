@@ -9,6 +9,8 @@ import signal
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
+_STOPS = (signal.SIGINT, signal.SIGTERM)
+
 
 async def stop_signal() -> None:
     """Return at the first SIGTERM or SIGINT."""
@@ -22,10 +24,13 @@ async def stop_signal() -> None:
 
 @contextlib.contextmanager
 def sigterm_exits() -> Iterator[None]:
-    """Turn SIGTERM into SystemExit, so that ``finally`` runs; a second one is ignored. For the main thread only."""
+    """Turn SIGTERM into SystemExit, so that ``finally`` runs. For the main thread only.
+
+    A second SIGTERM and a SIGINT are then ignored.
+    """
 
     def leave(number: int, _frame: Any) -> NoReturn:
-        signal.signal(number, signal.SIG_IGN)
+        _ignore_all()
         raise SystemExit(128 + number)  # the status that shells report
 
     with _handled(signal.SIGTERM, leave):
@@ -34,13 +39,14 @@ def sigterm_exits() -> Iterator[None]:
 
 @contextlib.contextmanager
 def one_interrupt() -> Iterator[None]:
-    """Raise KeyboardInterrupt for the first SIGINT, and ignore further ones, so that ``finally`` runs to its end.
+    """Raise KeyboardInterrupt for the first SIGINT, so that ``finally`` runs to its end.
 
-    For the main thread only. A SIGINT that the caller of the program ignores is still ignored.
+    Further ones and a SIGTERM are then ignored. For the main thread only. A SIGINT that the caller of the program
+    ignores is still ignored.
     """
 
-    def leave(number: int, _frame: Any) -> NoReturn:
-        signal.signal(number, signal.SIG_IGN)
+    def leave(_number: int, _frame: Any) -> NoReturn:
+        _ignore_all()
         raise KeyboardInterrupt
 
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -52,9 +58,16 @@ def one_interrupt() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _handled(number: signal.Signals, handler: Callable[[int, Any], NoReturn]) -> Iterator[None]:
-    """Call a handler for a signal."""
-    before = signal.signal(number, handler)
+    """Call a handler for a signal. Restore the handlers of all signals that it may ignore."""
+    before = {each: signal.getsignal(each) for each in _STOPS}
+    signal.signal(number, handler)
     try:
         yield
     finally:
-        signal.signal(number, before)
+        for each, former in before.items():
+            signal.signal(each, former)
+
+
+def _ignore_all() -> None:
+    for each in _STOPS:
+        signal.signal(each, signal.SIG_IGN)

@@ -3,6 +3,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +15,7 @@ from ansible import constants
 
 from openipu.pod_files import variable_values, variables
 from tests import ROOT
+from tests.unit.collection.pod.conftest import PodFiles
 from tests.unit.pod_files.test_validate import pod, program  # noqa: F401  fixture
 
 SPECS = sorted(ROOT.glob("roles/*/meta/argument_specs.yml"))
@@ -34,7 +39,10 @@ def invalid(file: Path, text: str) -> list[tuple[int | None, int | None, str]]:
         ("eos_connection: {hots: tor1}", "variable 'eos_connection': unknown key 'hots': did you mean 'host'?"),
         ("eos_connection: {port: abc}", "variable 'eos_connection.port' must be a whole number, not 'abc'"),
         ("eos_connection: [tor1]", "variable 'eos_connection' must be a mapping, not a list"),
-        ("eos_connection: admin", "variable 'eos_connection' must be a mapping, not 'admin'"),
+        ("eos_connection: admin", "variable 'eos_connection' must be a mapping, not a single value"),
+        ("eos_connection: 5", "variable 'eos_connection' must be a mapping, not a single value"),
+        ("vipu_connection: true", "variable 'vipu_connection' must be a mapping, not a single value"),
+        ("eos_config: {vlans: [11]}", "variable 'eos_config.vlans' must be a mapping, not a single value"),
         ("eos_config: {vlans: [{name: a}]}", "variable 'eos_config.vlans' has no key 'id': add it"),
         (
             "eos_config: {spanning_tree: stp}",
@@ -58,6 +66,18 @@ def test_an_invalid_value_has_its_line_and_the_expected_type(file: Path, text: s
     [(line, column, found)] = invalid(file, f"---\n# comment\n{text}\n")
     assert (line, found) == (3, message)
     assert column
+
+
+def test_a_warning_has_the_path_from_the_folder_of_the_command(
+    pod: PodFiles,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pod.write()
+    (pod.folder / "group_vars").mkdir()
+    (pod.folder / "group_vars/all.yml").write_text("eos_connection: 5\n")
+    monkeypatch.chdir(pod.folder.parent)
+    warning, _summary = program("validate", pod.folder.name).output.splitlines()
+    assert warning.startswith(f"{pod.folder.name}/group_vars/all.yml:1:1: warning: variable 'eos_connection' must be ")
 
 
 def test_each_item_of_a_list_has_its_line(file: Path) -> None:
@@ -94,6 +114,50 @@ def test_values_of_secrets_are_not_printed(file: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(variable_values, "_role_options", lambda: {"pin": {"type": "int", "no_log": True}})
     [(_line, _column, message)] = invalid(file, "pin: secret\n")
     assert message == "variable 'pin' must be a whole number, not this value"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pdu_connection: username=admin auth_key=hunter2",
+        "vipu_partition_connection: access_key=hunter2,",
+        "eos_config: {vlans: hunter2}",
+        "monitoring_ipmi: {machine: 'admin:hunter2'}",
+    ],
+)
+def test_a_text_in_place_of_a_mapping_is_not_printed(file: Path, text: str) -> None:
+    assert "hunter2" not in str(invalid(file, text + "\n"))
+
+
+def values(option: variable_values.Option, value: str) -> Iterator[str]:
+    """Yield a value for an option and for each option in it, as YAML."""
+    yield value
+    yield f"[{value}]"
+    for key, inner in (option.get("options") or {}).items():
+        for each in values(inner, value):
+            yield f"{{{key}: {each}}}"
+            yield f"[{{{key}: {each}}}]"
+
+
+@pytest.mark.parametrize("value", ["5", "true", "1.5", "2026-01-01", "a", "a=b", "''", "{a: 1}"])
+def test_no_value_of_a_setting_ends_the_check(file: Path, value: str) -> None:
+    settings = variable_values.settings().items()
+    lines = [f"{name}: {text}" for name, option in settings for text in values(option, value)]
+    assert len(lines) > 500
+    for line in lines:
+        invalid(file, line + "\n")
+
+
+def test_a_wrong_configuration_of_ansible_leaves_roles_out(pod: PodFiles) -> None:  # noqa: F811
+    pod.write()
+    (pod.folder / "group_vars").mkdir()
+    (pod.folder / "group_vars/all.yml").write_text("eos_connection: 5\nvipu_server_port: abc\n")
+    (pod.folder / "ansible.cfg").write_text("[defaults\n")
+    environment = {**os.environ, "ANSIBLE_CONFIG": str(pod.folder / "ansible.cfg")}
+    command = [Path(sys.executable).with_name("openipu-pod"), "validate", pod.folder]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=False)
+    assert "'eos_connection' must be a mapping" in done.stdout, done.stderr
+    assert done.stdout.endswith(" 1 warning.\n")
 
 
 @pytest.mark.parametrize("path", VALID, ids=lambda path: str(path.relative_to(ROOT)))

@@ -26,7 +26,7 @@ def mistakes(label: str, key: str, value: object) -> list[tuple[int | None, str]
 @pytest.mark.parametrize(("label", "key"), KEYS)
 def test_a_key_without_a_value_is_a_mistake(label, key):
     (message,) = [message for line, message in mistakes(label, key, None) if line == LINE]
-    remedy = "set one" if SCHEMAS[label].declared[key].get("required") else "set one, or remove the line"
+    remedy = "set one" if SCHEMAS[label].declared[key].get("required") else "set one, or remove the key"
     assert message.endswith(f"'{key}' has no value: {remedy}")
 
 

@@ -96,3 +96,13 @@ def test_placeholders_are_no_swapped_columns(pod):
     found = mistakes(pod, table)
     assert len(found) == 8
     assert all("'TBD' (" in message and "is not a MAC" in message for _line, message in found)
+
+
+@pytest.mark.parametrize("name", ["rack1/m{}", "r1:m{}"])
+def test_invalid_names_are_not_taken_for_serials(pod, name):
+    table = rows()
+    for number, cells in enumerate(table):
+        cells[0] = name.format(number)
+    messages = [message for _line, message in mistakes(pod, table)]
+    assert messages
+    assert [message for message in messages if "swapped" in message] == []

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import yaml
 from ansible_collections.openipu.pod.plugins.module_utils.pod import source
@@ -58,6 +60,7 @@ CASES = [
     ("vlan: 13, subnet", "vlan: 13\uff0c subnet", (4, 17), "looks like ',' (fullwidth comma, U+FF0C): replace it"),
     ("name: pod1", "<<<<<<< HEAD\nname: pod1\n=======", (2, 1), "this is a conflict marker of Git: resolve the"),
     ("name: pod1", "name: *pod", (2, 7), "found undefined alias"),
+    ("name: pod1", "name: '{{ a }}'\n b: 1", (3, 2), "Indent all keys of a mapping equally"),
     ("name: pod1", "name: {% if x %}a{% endif %}", (2, 8), "templates are not rendered here: write the value"),
     ("subnet: 10.1.0.0/16", "subnet: 10.{{ x }}.0.0/16", (4, 30), "templates are not rendered here: write the value"),
 ]
@@ -76,6 +79,14 @@ def test_the_place_is_the_begin_of_the_mistake(tmp_path, monkeypatch, parser, ol
     assert caught.value.message.startswith("is not YAML: ")
     assert message in caught.value.message
     assert (caught.value.line, caught.value.column) == place
+
+
+def test_a_colon_without_a_space_before_a_bracket_has_a_remedy(pod):
+    """PyYAML's own parser accepts it, libyaml does not."""
+    path = pod.write(tail="users: [{id:}]\n")
+    with pytest.raises(PodError) as caught:
+        load(str(path))
+    assert re.search("Write a space and a value after it|has no value", caught.value.message)
 
 
 def test_a_comment_is_no_cause(tmp_path):
