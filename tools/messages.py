@@ -20,7 +20,7 @@ from pathlib import Path
 import yaml
 
 _FORMAT = re.compile(r"%(?:\(\w+\))?[-#0-9.]*[sdrgfx]|\{[^{}]*\}")
-_QUOTED = re.compile(r"['\"]?…['\"]?")
+_QUOTED = re.compile(r"(['\"])…\1")
 _EXPRESSION = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 _STATEMENT = re.compile(r"\{%.*?%\}", re.DOTALL)
 _VALUE = re.compile(r"'\s*~.*?~\s*'", re.DOTALL)  # between two texts of an expression

@@ -293,7 +293,7 @@ class Reservations:
             id = tracking.partition_id(owner, instance, self._cluster, used)
             if id in used:
                 refusals.rejections.append(
-                    VipuError(f"Partition {id} exists, but no job has it. Remove it if it is unused.")
+                    VipuError(f"Partition {id} exists, but no job of this cluster has it. Remove it if it is unused.")
                 )
                 return None
             record = Record(id, owner, instance, size, workers, client.controller.address)

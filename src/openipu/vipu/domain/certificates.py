@@ -146,5 +146,5 @@ def _other_admins(state: State, id: str) -> bool:
 def _user(state: State, id: str, verb: str) -> User:
     user = state.users.get(id)
     if user is None:
-        raise RuleError(Code.NOT_FOUND, f"{verb}: user {quoted(id)} does not exist. Create it first.")
+        raise RuleError(Code.NOT_FOUND, f"{verb}: user {quoted(id)} does not exist. Check the id.")
     return user
