@@ -15,7 +15,7 @@ from .inventory_names import InventoryNames
 from .mistakes import LeftOut, Mistakes, PodError, unknown
 from .source import Block, Table, read_csv
 
-_TEXTS = {"agent", "name", "serial"}  # columns whose values do not tell them apart
+_TEXTS = {"agent", "name", "serial"}  # columns whose values look alike
 _HEX = "[0-9A-Fa-f]"
 _MAC = re.compile(rf"{_HEX}{{1,2}}(?:[:-]{_HEX}{{1,2}}){{5}}|{_HEX}{{4}}(?:\.{_HEX}{{4}}){{2}}|{_HEX}{{12}}")
 
