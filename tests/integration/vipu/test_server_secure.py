@@ -263,7 +263,7 @@ def test_no_certificate_is_issued_for_missing_users(
     code, message = root.rejected("admin", "AddCertificate", request)
     assert (code, message.partition(": ")[2]) == (
         grpc.StatusCode.NOT_FOUND,
-        f"user {id[:63]!r}{'…' * (len(id) > 63)} does not exist. Create it first.",
+        f"user {id[:63]!r}{'…' * (len(id) > 63)} does not exist. Check the id.",
     )
     assert not issued
 
