@@ -125,7 +125,7 @@ def test_a_rejected_object_does_not_block_others(admin: Connection, plan: Plan) 
     errors = {(error["kind"], error["id"]): error["msg"] for error in result["errors"]}
     assert errors[("subnet", f"{plan.name}-storage")] == (
         f"Cannot create subnet '{plan.name}-storage': network '{plan.name}-storage' does not exist. "
-        "See the other errors of the task, or create it first."
+        "See the other errors, or create it first."
     )
     assert set(errors) == {
         ("network", f"{plan.name}-storage"),

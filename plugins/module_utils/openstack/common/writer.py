@@ -15,8 +15,6 @@ from .client import OVER_QUOTA, Cloud, CloudError, RejectedError
 from .steps import step_id, step_name
 
 _POLL_INTERVAL = 1.0  # seconds
-_RUN_AGAIN = "Run the task again."
-_CREATE_FIRST = "See the other errors of the task, or create it first."
 _VERBS = {
     Action.CREATE: "create",
     Action.CHANGE: "change",
@@ -71,12 +69,11 @@ class StepWriter(abc.ABC):
         except UserError as error:
             self.fail(step, error)
         except MissingError as error:
-            message = "Cannot %s %s: %s does not exist. %s" % (
-                _VERBS[step.action],
-                step_name(step),
-                error,
-                _RUN_AGAIN if step.action is Action.DELETE else _CREATE_FIRST,
-            )
+            if step.action is Action.DELETE:
+                message = "Cannot remove %s: %s does not exist. Run the task again." % (step_name(step), error)
+            else:
+                parts = (_VERBS[step.action], step_name(step), error)
+                message = "Cannot %s %s: %s does not exist. See the other errors, or create it first." % parts
             self.failed[step_id(step)] = ItemError.of(step, message, Failure.NOT_TRIED)
 
     def is_skipped(self, step: Step) -> bool:

@@ -159,7 +159,7 @@ def test_a_full_quota_is_tried_alone_once() -> None:
 
 @pytest.mark.parametrize(
     ("action", "remedy"),
-    [(Action.DELETE, "Run the task again."), (Action.CREATE, "See the other errors of the task, or create it first.")],
+    [(Action.DELETE, "Run the task again."), (Action.CREATE, "See the other errors, or create it first.")],
 )
 def test_the_remedy_for_a_missing_object_depends_on_the_action(action: Action, remedy: str) -> None:
     message, _result = failure(steps(MissingError(NETWORK, "n1"), action=action))

@@ -72,7 +72,7 @@ def test_a_renewed_certificate_replaces_that_of_its_key() -> None:
 @pytest.mark.parametrize(
     ("user", "certificate", "reason"),
     [
-        ("mallory", FIRST, "user 'mallory' does not exist. Create it first."),
+        ("mallory", FIRST, "user 'mallory' does not exist. Check the id."),
         ("bob", FIRST, "another user has a certificate with its key. Use a new key."),
         ("bob", SECOND, "its key was revoked. Use a new key."),
     ],
@@ -120,7 +120,7 @@ def test_revoked_certificates_stay_in_the_record() -> None:
 @pytest.mark.parametrize(
     ("user", "prefix", "reason"),
     [
-        ("mallory", "k1", "user 'mallory' does not exist. Create it first."),
+        ("mallory", "k1", "user 'mallory' does not exist. Check the id."),
         ("alice", "cd" * 4, "it has none with the key fingerprint 'cdcdcdcd'. List its certificates."),
         ("alice", "ab" * 3, "'ababab' is too short for a fingerprint. Give at least 8 digits."),
         ("alice", "", "'' is too short for a fingerprint. Give at least 8 digits."),
