@@ -85,6 +85,11 @@ def contains(subnet: str | None, text: str) -> bool:
     return subnet is None or address in ipaddress.IPv4Network(subnet)
 
 
+def is_mac(text: str) -> bool:
+    """Return whether a text is a MAC in one of the usual forms."""
+    return bool(netaddr.valid_mac(text))
+
+
 def _mistyped(block: Block | None, keys: t.Collection[str]) -> set[str]:
     """Return the omitted keys that unknown keys of a mapping may stand for: similar ones, or all of them."""
     given: t.Collection[str] = block or ()

@@ -6,18 +6,15 @@
 from __future__ import annotations
 
 import itertools
-import re
 
 from . import model, spec
-from .addresses import Plan, UniqueValues, contains
+from .addresses import Plan, UniqueValues, contains, is_mac
 from .forms import Form
 from .inventory_names import InventoryNames
 from .mistakes import LeftOut, Mistakes, PodError, unknown
 from .source import Block, Table, read_csv
 
 _TEXTS = {"agent", "name", "serial"}  # columns whose values look alike
-_HEX = "[0-9A-Fa-f]"
-_MAC = re.compile(rf"{_HEX}{{1,2}}(?:[:-]{_HEX}{{1,2}}){{5}}|{_HEX}{{4}}(?:\.{_HEX}{{4}}){{2}}|{_HEX}{{12}}")
 
 
 def _swapped_error(rows: list[Block], first: str, second: str) -> PodError:
@@ -146,7 +143,7 @@ class Devices:
         if column == "rack":
             return text in racks
         if column.endswith("_mac"):
-            return bool(_MAC.fullmatch(text))
+            return is_mac(text)
         if column.endswith("_address"):
             network = self.plan.networks[model.DATA if column == "rnic_address" else column.partition("_")[0]]
             return contains(network.subnet, text)

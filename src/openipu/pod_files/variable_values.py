@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from ansible.errors import AnsibleOptionsError
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from openipu.shared.pod.mistakes import Mistakes, PodError, unknown
@@ -110,6 +109,8 @@ def _role_options() -> Mapping[str, Option]:
 
     The result is empty if Ansible cannot read its configuration, or does not find the collection.
     """
+    from ansible.errors import AnsibleOptionsError
+
     try:
         from ansible import constants  # it reads ansible.cfg
     except AnsibleOptionsError:
