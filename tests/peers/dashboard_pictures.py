@@ -123,7 +123,7 @@ def draw(name: str, start: float) -> str:
         panel["id"]: [each for target in panel.get("targets", ()) for each in read(target, variables, start)]
         for panel in model["panels"]
     }
-    return picture(model, data)
+    return picture(model, data, (start, start + END))
 
 
 def draw_all(folder: Path, inventory: Path, servers: Servers) -> None:

@@ -44,10 +44,15 @@ Box = tuple[float, float, float, float]
 """Left, top, width and height."""
 Data = Mapping[int, Sequence[Series]]
 """Series of each panel, by its number."""
+Period = tuple[float, float]
+"""First and last second."""
 
 
-def picture(model: Mapping[str, Any], data: Data) -> str:
-    """Return a dashboard as SVG. Rows whose panels have no data are omitted."""
+def picture(model: Mapping[str, Any], data: Data, period: Period) -> str:
+    """Return a dashboard as SVG. As in Grafana, all panels show the same period.
+
+    Rows whose panels have no data are omitted.
+    """
     blocks = _blocks(model["panels"], data)
     height = sum(bottom - top for top, bottom, _ in blocks) * ROW + 2 * GAP
     title = f"Dashboard {model['title']}"
@@ -65,7 +70,7 @@ def picture(model: Mapping[str, Any], data: Data) -> str:
                 grid["w"] * COLUMN - GAP,
                 grid["h"] * ROW - GAP,
             )
-            _panel(root, panel, box, data)
+            _panel(root, panel, box, data, period)
         shift += bottom - top
     return ElementTree.tostring(root, encoding="unicode") + "\n"
 
@@ -85,7 +90,7 @@ def _blocks(panels: Sequence[Mapping[str, Any]], data: Data) -> list[tuple[int, 
     return found
 
 
-def _panel(root: Element, panel: Mapping[str, Any], box: Box, data: Data) -> None:
+def _panel(root: Element, panel: Mapping[str, Any], box: Box, data: Data, period: Period) -> None:
     left, top, width, height = box
     if panel["type"] == "row":
         _text(root, left + 4, top + 18, panel["title"], "row")
@@ -97,7 +102,11 @@ def _panel(root: Element, panel: Mapping[str, Any], box: Box, data: Data) -> Non
     if not found:
         _text(root, left + width / 2, top + height / 2 + 4, _NO_DATA, "faint", "middle")
         return
-    _DRAWINGS[panel["type"]](root, inner, found, panel["fieldConfig"]["defaults"])
+    field = panel["fieldConfig"]["defaults"]
+    if panel["type"] in _OVER_TIME:
+        _OVER_TIME[panel["type"]](root, inner, found, field, period)
+    else:
+        _LATEST[panel["type"]](root, inner, found, field)
 
 
 def _stat(root: Element, box: Box, found: Sequence[Series], field: Mapping[str, Any]) -> None:
@@ -154,10 +163,10 @@ def _count_omitted(root: Element, x: float, y: float, omitted: int) -> None:
         _text(root, x, y, f"… and {omitted} more", "faint")
 
 
-def _states(root: Element, box: Box, found: Sequence[Series], field: Mapping[str, Any]) -> None:
+def _states(root: Element, box: Box, found: Sequence[Series], field: Mapping[str, Any], period: Period) -> None:
     left, top, width, height = box
     names = min(width * 0.3, max(_length(each.name) for each in found) + 6)
-    start, end = _period(found)
+    start, end = period
     line = (height - 14) / len(found)
     labelled = line >= 10
     for number, each in enumerate(found):
@@ -171,11 +180,11 @@ def _states(root: Element, box: Box, found: Sequence[Series], field: Mapping[str
     _times(root, (left + names, top, width - names, height), start, end)
 
 
-def _lines(root: Element, box: Box, found: Sequence[Series], field: Mapping[str, Any]) -> None:
+def _lines(root: Element, box: Box, found: Sequence[Series], field: Mapping[str, Any], period: Period) -> None:
     left, top, width, height = box
     stacked = field["custom"]["stacking"]["mode"] == "normal"
     curves = _stacked(found) if stacked else [list(each.points) for each in found]
-    start, end = _period(found)
+    start, end = period
     values = [value for curve in curves for _, value in curve]
     lowest = 0.0 if stacked or "max" in field else min(values)
     axis = marks(lowest, max(field.get("max", 0), *values), field["unit"])
@@ -213,19 +222,15 @@ def _legend(root: Element, box: Box, found: Sequence[Series]) -> None:
         x += length
 
 
-_DRAWINGS: dict[str, Callable[[Element, Box, Sequence[Series], Mapping[str, Any]], None]] = {
+_LATEST: dict[str, Callable[[Element, Box, Sequence[Series], Mapping[str, Any]], None]] = {
     "stat": _stat,
     "bargauge": _bars,
     "table": _table,
+}
+_OVER_TIME: dict[str, Callable[[Element, Box, Sequence[Series], Mapping[str, Any], Period], None]] = {
     "state-timeline": _states,
     "timeseries": _lines,
 }
-
-
-def _period(found: Sequence[Series]) -> tuple[float, float]:
-    """Return the first and the last time of all series."""
-    times = [when for each in found for when, _ in each.points]
-    return min(times), max(*times, min(times) + 1)
 
 
 def _stacked(found: Sequence[Series]) -> list[list[tuple[float, float]]]:

@@ -53,7 +53,7 @@ def drawn(values: dict[str, list[dict[str, Any]]]) -> ElementTree.Element:
         ]
         for panel in model["panels"]
     }
-    return ElementTree.fromstring(picture(model, data))
+    return ElementTree.fromstring(picture(model, data, (0.0, 60.0)))
 
 
 def texts(root: ElementTree.Element) -> list[str]:
@@ -93,6 +93,17 @@ def test_lines_and_states_have_the_gaps_of_their_data() -> None:
     [line] = (each.attrib["d"] for each in root.iter(f"{SVG}path") if "L" in each.attrib["d"])
     assert line.count("M") == 2
     assert len([each for each in root.iter(f"{SVG}rect") if each.get("fill") == "#56a64b"]) == 2
+
+
+def test_panels_have_the_same_axis_of_time() -> None:
+    late = {"metric": {"host": "ag01"}, "values": [[30.0, "1"], [60.0, "1"]]}
+    root = drawn({"power": [result("ag01", *range(7))], "up": [late]})
+    assert [text for text in texts(root) if ":" in text] == ["0:00", "0:30", "1:00"] * 2
+    [line] = (each.attrib["d"] for each in root.iter(f"{SVG}path") if "L" in each.attrib["d"])
+    [state] = (each.attrib for each in root.iter(f"{SVG}rect") if each.get("fill") == "#56a64b")
+    middle = {each.text: float(each.attrib["x"]) for each in root.iter(f"{SVG}text")}["0:30"]
+    assert float(state["x"]) == pytest.approx(middle, abs=0.1)
+    assert line.count("L") == 6
 
 
 def test_rows_without_data_are_omitted_and_panels_say_so() -> None:
