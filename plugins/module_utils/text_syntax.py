@@ -35,6 +35,9 @@ _HINTS = {
 _NO_DASH = "is not YAML: this item of a list has no dash: write '- ' before it"
 _UNREADABLE = "that cannot start any token"
 _TEMPLATES = ("{{", "{%")
+# Of pod.yml. Files of variables have other remedies.
+TEMPLATE = "is not YAML: templates are not rendered here: write the value"
+NO_MAPPING = "is not a mapping: start the file with 'plugin: openipu.pod.pod'"
 _IN_QUOTES = re.compile(r"\"[^\"]*\"|'[^']*'")
 _SPACES = "\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"  # that look like a space
 _UNUSUAL_SPACE = re.compile("[%s]" % _SPACES)
@@ -128,7 +131,7 @@ class _Explanation:
             return separator
         unquoted = _IN_QUOTES.sub("", self._line(place.line))
         if any(start in unquoted for start in _TEMPLATES):
-            return place, "is not YAML: templates are not rendered here: write the value"
+            return place, TEMPLATE
         if self._problem.context == _QUOTED and begin:
             return begin, "is not YAML: a text in quotes is not closed: add the closing quotation mark"
         if quoted:

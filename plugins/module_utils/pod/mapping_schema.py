@@ -58,7 +58,7 @@ def _check_scalar(
         raise block.error(message % (subject, name, expected, _shown(str(value))), name, line) from None
 
 
-def _is_template(value: t.Any) -> bool:
+def is_template(value: t.Any) -> bool:
     """Return whether a value is a template without quotes: a mapping in YAML whose only key is a mapping."""
     return isinstance(value, Block) and len(value) == 1 and next(iter(value)).startswith("{")
 
@@ -293,7 +293,7 @@ class MappingSchema:
             return
         if isinstance(value, bool) and kind in _UNLIKE_BOOL:
             raise block.error("%s: '%s' is a truth value in YAML: %s" % (subject, name, _UNLIKE_BOOL[kind]), name)
-        if _is_template(value):
+        if is_template(value):
             raise self._template(block, name, subject)
         if not isinstance(value, form) if form else isinstance(value, (Block, Items)):
             nested = self.declared[name].get("schema")
@@ -319,7 +319,7 @@ class MappingSchema:
                         remedy = ": write {%s: %s}" % (self._first_key(name), item) if isinstance(item, str) else ""
                         message = "%s: '%s' must be a list of mappings%s" % (subject, name, remedy)
                         raise block.error(message, name, line)
-                elif _is_template(item):
+                elif is_template(item):
                     raise self._template(block, name, subject, line)
                 elif item is None or isinstance(item, (Block, Items)):
                     raise block.error("%s: '%s' must be a list of single values" % (subject, name), name, line)

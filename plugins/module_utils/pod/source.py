@@ -21,7 +21,7 @@ try:
 except ImportError:
     HAS_YAML = False
 
-from ..text_syntax import Position, Problem, explain
+from ..text_syntax import NO_MAPPING, Position, Problem, explain
 from .forms import number_error
 from .mistakes import Mistakes, PodError, similar, unknown
 
@@ -113,7 +113,7 @@ def _composed(path: str, mistakes: Mistakes) -> t.Iterator[tuple[_Tree, t.Any]]:
         with _parser(text) as loader:
             root = loader.get_single_node()
             if not isinstance(root, yaml.MappingNode):
-                raise PodError(path, 1, "is not a mapping: start the file with 'plugin: openipu.pod.pod'")
+                raise PodError(path, 1, NO_MAPPING)
             tree = _Tree(path, loader, mistakes)
             tree.check_size(root)
             yield tree, root

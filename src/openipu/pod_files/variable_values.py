@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Values of variables beside a pod.yml that the roles and modules of the collection would reject.
+"""Values of variables beside a pod.yml that Ansible, or the roles and modules of the collection, would reject.
 
-Templates are left to Ansible, and so are values in a vault.
+Templates in quotes are left to Ansible, and so are values in a vault.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
+from openipu.shared.pod.mapping_schema import is_template
 from openipu.shared.pod.mistakes import Mistakes, PodError, unknown
 from openipu.shared.pod.source import Block, Items, read_yaml
 
@@ -50,6 +51,15 @@ class _Value:
     value: Any
     error: Callable[..., PodError]  # of its message and, in a list, of its line
 
+    def inner(self, block: Block, key: str) -> _Value:
+        """Return the value of a key in this mapping."""
+        return _Value(f"{self.name}.{key}", block[key], functools.partial(block.error, key=key))
+
+    def items(self) -> Iterator[_Value]:
+        """Yield the items of this list."""
+        for item, line in zip(self.value, self.value.lines, strict=True):
+            yield _Value(self.name, item, functools.partial(self.error, line=line))
+
     def wrong(self, cause: str) -> PodError:
         return self.error(f"variable '{self.name}' {cause}")
 
@@ -66,10 +76,11 @@ def invalid(files: Iterable[Path]) -> Iterator[PodError]:
             continue
         declared = _role_options()
         for name in block:
+            value = _Value(name, block[name], functools.partial(block.error, key=name))
+            yield from _templates_without_quotes(value)
             of_role = name in declared
             option = declared[name] if of_role else settings().get(name)
             if option and name not in block.unusable:
-                value = _Value(name, block[name], functools.partial(block.error, key=name))
                 yield from _check(value, option, of_role, required=of_role)
 
 
@@ -125,6 +136,19 @@ def _role_options() -> Mapping[str, Option]:
     return found
 
 
+def _templates_without_quotes(value: _Value) -> Iterator[PodError]:
+    """Yield a mistake for each template in a value that is a mapping in YAML. Ansible rejects the file."""
+    given = value.value
+    if is_template(given):
+        yield value.error(f"variable '{value.name}': the template has no quotes: write \"{{{{ … }}}}\"")
+    elif isinstance(given, Block):
+        for key in given:
+            yield from _templates_without_quotes(value.inner(given, key))
+    elif isinstance(given, Items):
+        for item in value.items():
+            yield from _templates_without_quotes(item)
+
+
 def _check(value: _Value, option: Option, of_role: bool, required: bool = True) -> Iterator[PodError]:
     """Yield the mistakes of a value. Roles do not convert values, so a list must be one.
 
@@ -132,15 +156,15 @@ def _check(value: _Value, option: Option, of_role: bool, required: bool = True) 
     """
     kind = option.get("type", "str")
     given = value.value
-    if given is None or kind == "raw" or (isinstance(given, str) and _TEMPLATE.search(given)):
+    if given is None or kind == "raw" or is_template(given) or (isinstance(given, str) and _TEMPLATE.search(given)):
         return
     if isinstance(given, Block) and kind == "dict":
         yield from _check_keys(value, option.get("options"), of_role, required)
     elif isinstance(given, Items) and kind == "list":
         element = {key: option[key] for key in ("choices", "no_log", "options") if key in option}
         element["type"] = option.get("elements", "raw")
-        for item, line in zip(given, given.lines, strict=True):
-            yield from _check(_Value(value.name, item, functools.partial(value.error, line=line)), element, of_role)
+        for item in value.items():
+            yield from _check(item, element, of_role)
     elif isinstance(given, (Block, Items)) or (kind in ("dict", "list") and (of_role or not isinstance(given, str))):
         yield value.wrong(f"must be {_EXPECTED.get(kind, kind)}, not {_shown(given, option)}")
     elif _rejected(given, kind, option):
@@ -160,8 +184,7 @@ def _check_keys(
         if key not in options:
             yield block.error(f"variable '{value.name}': {unknown('key', key, options)}", key)
         elif key not in block.unusable:
-            inner = _Value(f"{value.name}.{key}", block[key], functools.partial(block.error, key=key))
-            yield from _check(inner, options[key], of_role)
+            yield from _check(value.inner(block, key), options[key], of_role)
     missing = [key for key, option in options.items() if required and option.get("required") and key not in block]
     if missing:
         yield value.wrong(f"has no key '{missing[0]}': add it")

@@ -14,6 +14,7 @@ import yaml
 from openipu.shared.pod.inventory_names import is_pod_file
 from openipu.shared.pod.mistakes import PodError, similar, unknown
 from openipu.shared.pod.source import Line, check_syntax_and_size
+from openipu.shared.text_syntax import NO_MAPPING, TEMPLATE
 
 _FOLDERS = ("group_vars", "host_vars")
 _VAULT_FILE = "vault.yml"  # of the documentation
@@ -31,6 +32,10 @@ SETTINGS = (
     *("vipu_python", "vipu_users_folder", "vipu_wait_timeout"),
 )
 PREFIXES = ("cabling_", "eos_", "pdu_")  # of names that only the playbooks use: SETTINGS has all of them
+_IN_VARIABLES = {  # messages that differ from those for pod.yml
+    TEMPLATE: 'is not YAML: the template has no quotes: write "{{ … }}"',
+    NO_MAPPING: "is not a mapping: write NAME: VALUE",
+}
 _CLOSE = 0.9  # similarity from which a name of any form is a mistyped one; roles have settings that are less similar
 _CLOSE_WITH_PREFIX = 0.87  # the same for names with a prefix; users' own variables are less similar
 
@@ -67,12 +72,12 @@ class Variables:
         return bool(self.encrypted) or any(key.search(text) for text in self.files.values())
 
     def invalid(self, folder: Path) -> Iterator[PodError]:
-        """Yield a warning for each file that is not YAML. Its file is relative to that of pod.yml."""
+        """Yield a warning for each file that is not a mapping in YAML. Its file is relative to that of pod.yml."""
         for path in (path for path, text in self._texts.items() if not _is_valid(text)):
             try:
                 check_syntax_and_size(str(folder / path))
             except PodError as error:
-                yield PodError(str(path), error.line, error.message)
+                yield PodError(str(path), error.line, _IN_VARIABLES.get(error.message, error.message))
 
     def mistyped(self, of_roles: Collection[str] = ()) -> Iterator[PodError]:
         """Yield a warning for each variable that no file and no playbook uses and that is similar to a known one.
@@ -123,12 +128,12 @@ def read(folder: Path) -> Variables:
 
 
 def _is_valid(text: str) -> bool:
-    """Return whether a text is YAML. Comments alone are, and so is JSON with tabs."""
+    """Return whether a text is a mapping in YAML, or empty. JSON with tabs is one, and comments are empty."""
     try:
-        list(yaml.parse(text, yaml.SafeLoader))
+        nodes = [each for each in yaml.parse(text, yaml.SafeLoader) if isinstance(each, yaml.NodeEvent)]
     except yaml.YAMLError:
         return False
-    return True
+    return not nodes or isinstance(nodes[0], yaml.MappingStartEvent) or getattr(nodes[0], "value", None) == ""
 
 
 def _vault(path: Path) -> str:

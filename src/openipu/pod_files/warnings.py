@@ -30,15 +30,15 @@ def warnings(pod: model.Pod) -> list[Mistake]:
     """Return the warnings of a valid POD, in the order of their places: pod.yml, machines.csv, variables."""
     racks: list[Block] = read_yaml(pod.file)["racks"]
     found = sorted((*_unknown_models(pod, racks), *_divided_bonds(pod, racks)), key=_place)
-    return [Mistake.of(each) for each in (*found, *_examples(pod))] + _variables(Path(pod.file).parent)
+    return [Mistake.of(each) for each in (*found, *_examples(pod))] + of_variables(Path(pod.file).parent)
 
 
 def _place(error: PodError) -> tuple[int, int]:
     return error.line or 0, error.column or 0
 
 
-def _variables(folder: Path) -> list[Mistake]:
-    """Return the warnings about variables of Ansible. Unreadable files are left to Ansible."""
+def of_variables(folder: Path) -> list[Mistake]:
+    """Return the warnings about variables of Ansible beside a pod.yml. Unreadable files are left to Ansible."""
     try:
         files = variables.read(folder)
     except OSError:

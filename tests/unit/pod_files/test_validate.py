@@ -49,6 +49,20 @@ def test_all_mistakes_are_printed_with_their_places(pod):
     assert summary == "2 mistakes."
 
 
+def test_mistakes_in_variables_are_printed_beside_those_in_the_pod(pod):
+    pod.write(rack_tail=", pdus: [{nam: p}]")
+    (pod.folder / "group_vars").mkdir()
+    (pod.folder / "group_vars/all.yml").write_text("eos_connection: {hots: tor1}\n")
+    done = program("validate", ".")
+    assert done.exit_code == 1
+    mistake, warning, summary = done.output.splitlines()
+    assert mistake.startswith("pod.yml:")
+    assert warning.startswith("group_vars/all.yml:1:18: warning: variable 'eos_connection': unknown key 'hots'")
+    assert summary == "1 mistake. 1 warning."
+    found = json.loads(program("validate", ".", "-o", "json").output)
+    assert (found["valid"], len(found["mistakes"]), len(found["warnings"])) == (False, 1, 1)
+
+
 def test_json_has_the_same_mistakes(pod):
     pod.write(tail="users: [{id: 'a b'}]\n")
     done = program("validate", ".", "-o", "json")

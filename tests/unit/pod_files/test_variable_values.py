@@ -80,6 +80,24 @@ def test_a_warning_has_the_path_from_the_folder_of_the_command(
     assert warning.startswith(f"{pod.folder.name}/group_vars/all.yml:1:1: warning: variable 'eos_connection' must be ")
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("own: {{ host }}", "own"),
+        ("own:\n  key: {{ host }}", "own.key"),
+        ("own:\n  - {{ host }}", "own"),
+        ("own:\n  - key:\n    - {{ host }}", "own.key"),
+        ("eos_connection: {{ host }}", "eos_connection"),
+        ("eos_connection:\n  host: {{ host }}", "eos_connection.host"),
+        ("monitoring_parts: [{{ host }}]", "monitoring_parts"),
+    ],
+)
+def test_a_template_without_quotes_is_invalid(file: Path, text: str, name: str) -> None:
+    [(line, _column, message)] = invalid(file, text + "\n")
+    assert message == f"variable '{name}': the template has no quotes: write \"{{{{ … }}}}\""
+    assert line == text.count("\n") + 1
+
+
 def test_each_item_of_a_list_has_its_line(file: Path) -> None:
     text = "monitoring_parts:\n  - node_exporter\n  - nod_exporter\npoplar_server_pfc_priorities:\n  - a\n"
     (part_line, part_column, part), (number_line, _column, number) = invalid(file, text)

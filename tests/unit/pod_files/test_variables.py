@@ -72,6 +72,23 @@ def test_a_file_that_is_not_yaml_is_a_warning(pod: PodFiles) -> None:  # noqa: F
     assert summary.endswith(" 1 warning.")
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("host: {{ name }}:80", '1:17: warning: is not YAML: the template has no quotes: write "{{ … }}"'),
+        ("- host", "1: warning: is not a mapping: write NAME: VALUE"),
+        ("host", "1: warning: is not a mapping: write NAME: VALUE"),
+        ("a: 1\nb: [1\nc: 2", "2:4: warning: is not YAML: this '[' is not closed: add ']'"),
+    ],
+)
+def test_a_file_of_variables_has_remedies_of_its_own(pod: PodFiles, text: str, message: str) -> None:  # noqa: F811
+    pod.write()
+    write(pod.folder, "group_vars/all.yml", text + "\n")
+    write(pod.folder, "group_vars/empty.yml", "---\n# nothing yet\n")
+    warning, _summary = program("validate", ".").output.splitlines()
+    assert warning == f"group_vars/all.yml:{message}"
+
+
 def test_own_variables_of_the_user_are_no_warning(tmp_path: Path) -> None:
     write(
         tmp_path,

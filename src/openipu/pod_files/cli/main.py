@@ -49,26 +49,25 @@ def validate(context: click.Context, folder: Path, output: str) -> None:
 
     Print all mistakes as FILE:LINE:COLUMN: MESSAGE. The exit status is 1 if there are any.
 
-    Warnings are unknown models of switches and PDUs, and bonds with links to several switches. MAC addresses of
-    examples are warnings too. So are mistyped names of variables, values that roles or modules would reject, and
-    invalid YAML in group_vars and host_vars.
+    Warnings are unknown models of switches and PDUs, bonds with links to several switches, and MAC addresses of
+    examples. For group_vars and host_vars, they are mistyped names of variables, values that roles or modules would
+    reject, and invalid YAML.
     """
     path = _found(folder)
     pod, mistakes = files.read(path)
-    found = [] if pod is None else warnings.warnings(pod)
+    found = warnings.of_variables(path.parent) if pod is None else warnings.warnings(pod)
     if output == "json":
         places = {"mistakes": mistakes, "warnings": found}
         plain = {name: [each.as_json() for each in listed] for name, listed in places.items()}
         click.echo(json.dumps({"valid": pod is not None, **plain}, indent=2))
-    elif pod is not None:
-        for warning in found:
-            click.echo(warning.warning)
-        counted = f" {files.count(len(found), 'warning')}." if found else ""
-        click.echo(f"{path} is valid: {files.contents(pod)}.{counted}")
     else:
-        for mistake in mistakes:
-            click.echo(mistake.text)
-        click.echo(f"{files.count(len(mistakes), 'mistake')}.", err=True)
+        for text in (*(each.text for each in mistakes), *(each.warning for each in found)):
+            click.echo(text)
+        counted = f" {files.count(len(found), 'warning')}." if found else ""
+        if pod is None:
+            click.echo(f"{files.count(len(mistakes), 'mistake')}.{counted}", err=True)
+        else:
+            click.echo(f"{path} is valid: {files.contents(pod)}.{counted}")
     context.exit(0 if pod is not None else 1)
 
 
