@@ -50,7 +50,7 @@ _BROKEN = ("Cancelling all calls", "Socket closed", "Connection reset", "Stream 
 _Response = TypeVar("_Response")
 
 
-def describe(error: grpc.aio.AioRpcError) -> str:
+def describe(error: grpc.RpcError) -> str:
     """Return the reason why a call failed as a clause: gRPC's details without addresses and prefixes."""
     details = agent_messages.clean(error.details() or error.code().name.replace("_", " ").lower(), 2_000)
     if any(words in details for words in _BROKEN):

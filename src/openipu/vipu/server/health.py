@@ -12,10 +12,12 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from openipu.shared.vipu.contract import virmgrpc
 from openipu.shared.vipu.failover import LEADER_METADATA
 from openipu.vipu.api.addresses import ListenAddress
+from openipu.vipu.fleet.connection import describe
 from openipu.vipu.tls import load
 
 _PAUSE = 0.2  # seconds
 _CALL = 5.0  # seconds
+_REFUSED = "Connection refused"  # by the operating system: no program listens
 
 
 class NotServingError(Exception):
@@ -43,14 +45,17 @@ def wait(address: ListenAddress, certs: Path | None, seconds: float, *, standby:
         if found is not None:
             return found
         if time.monotonic() >= deadline:
-            if leader:
+            if _REFUSED in reason:
+                remedy = "Start it, or correct --host and --port"
+            elif leader:
                 remedy = "Use the leader, or give --standby to accept a controller that follows"
             elif certs is None:
                 remedy = "See its log, or give --secure if the controller runs with it"
             else:
                 remedy = "See its log, or omit --secure if the controller runs without it"
+            waited = f" after {seconds:g} s" if seconds else ""
             raise NotServingError(
-                f"Cannot use the controller on {address}: it does not serve after {seconds:g} s: {reason}. {remedy}."
+                f"Cannot use the controller on {address}: it does not serve{waited}: {reason}. {remedy}."
             )
         time.sleep(_PAUSE)
 
@@ -71,7 +76,7 @@ def _check(address: ListenAddress, credentials: grpc.ChannelCredentials | None) 
             leader = str(dict(error.trailing_metadata() or ()).get(LEADER_METADATA, ""))
             if leader:
                 return None, f"{reason}{', because ' if reason else ''}it follows {leader}", leader
-            return None, reason or (error.details() or error.code().name).rstrip("."), ""
+            return None, reason or describe(error), ""
         return None, reason, ""
 
 
