@@ -27,6 +27,8 @@ from openipu.vipu.storage.position import UNKNOWN, Position
 
 __all__ = ["Store", "StoreError", "Transaction"]
 
+_REMEDY = "Check the disk of the controller."
+
 
 class Store:
     """Database of one controller, locked for exclusive writing while open.
@@ -150,7 +152,7 @@ class Store:
             deployment.mark_restored(self._connection, time.time(), after.epoch)
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
-            raise StoreError(f"Cannot write to the database: {error}. Nothing was changed.") from error
+            raise StoreError(f"Cannot write to the database: {error}. Nothing was changed. {_REMEDY}") from error
 
     def deployment_id(self) -> str:
         """Return the id of the deployment; raises sqlite3.Error."""
@@ -180,7 +182,9 @@ class Store:
         try:
             return deployment.begin_epoch(self._connection, time.time())
         except sqlite3.Error as error:
-            raise StoreError(f"Cannot write to database {str(self.path)!r}: {error}. Nothing was changed.") from None
+            raise StoreError(
+                f"Cannot write to database {str(self.path)!r}: {error}. Nothing was changed. {_REMEDY}"
+            ) from None
 
     def _damaged(self, faults: Sequence[str]) -> StoreError:
         more = f" (and {len(faults) - 1} more faults)" if len(faults) > 1 else ""
@@ -305,7 +309,7 @@ class Transaction:
             connection.execute("COMMIT")
         except sqlite3.Error as error:
             self._roll_back(error)
-            raise StoreError(f"Cannot write to the database: {error}. Nothing was changed.") from error
+            raise StoreError(f"Cannot write to the database: {error}. Nothing was changed. {_REMEDY}") from error
         except BaseException as error:
             self._roll_back(error)
             raise

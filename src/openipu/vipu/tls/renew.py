@@ -131,7 +131,8 @@ def _create_users_authority(directory: Path, validity: datetime.timedelta) -> x5
         return issue.create_users_authority(directory, validity)
     except OSError as error:
         raise TlsError(
-            f"Cannot create the authority of users in {str(directory)!r}: {error.strerror}. Nothing was renewed."
+            f"Cannot create the authority of users in {str(directory)!r}: {error.strerror}. Nothing was renewed. "
+            "Correct it, then run the command again."
         ) from None
 
 

@@ -151,9 +151,8 @@ def test_a_failed_commit_changes_nothing(store: Store) -> None:
     transaction = store.transaction()
     after.apply(many)
     transaction.add(many, after)
-    with pytest.raises(
-        StoreError, match=r"^Cannot write to the database: database or disk is full\. Nothing was changed\.$"
-    ):
+    message = r"^Cannot write to the database: database or disk is full\. Nothing was changed\. Check the disk of "
+    with pytest.raises(StoreError, match=message):
         transaction.commit()
     assert reopened(store) == state
     write(store, state, Delete(Kind.PARTITION, "one"))  # a deletion is always possible
