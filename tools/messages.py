@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Messages in the code, as templates: every value in a message is written as ``…``.
 
-A message is a text that starts with ``Cannot`` or ``is not YAML:``. In Python, these texts are messages too:
+A message is a text that starts with ``Cannot``, ``is not YAML:`` or ``is not a mapping:``. In Python, these texts are
+messages too:
 
-* in ``raise`` statements, and in calls that create or collect errors, with the constants that both name
+* in ``raise`` statements, and in calls that create or collect errors, with the constants that both name, and the
+  variables that are their arguments
 * assigned to a variable such as ``message`` or ``reason``
 * returned by functions whose docstring says so: "Return the message …"
 
@@ -19,7 +21,7 @@ from pathlib import Path
 
 import yaml
 
-_FORMAT = re.compile(r"%(?:\(\w+\))?[-#0-9.]*[sdrgfx]|\{[^{}]*\}")
+_FORMAT = re.compile(r"%(?:\(\w+\))?[-#0-9.]*[sdrgfxX]|\{[^{}]*\}")
 _QUOTED = re.compile(r"(['\"])…\1")
 _EXPRESSION = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 _STATEMENT = re.compile(r"\{%.*?%\}", re.DOTALL)
@@ -27,15 +29,15 @@ _VALUE = re.compile(r"'\s*~.*?~\s*'", re.DOTALL)  # between two texts of an expr
 _VARIABLE = re.compile(r"\$(?:\w+|\{\w+\})")
 _IN_SCRIPT = re.compile(r'"(Cannot [^"]*)"')
 _IN_EXPRESSION = re.compile(r"'(Cannot [^'|]*)'")
-_STARTS = ("Cannot ", "is not YAML: ")
+_STARTS = ("Cannot ", "is not YAML: ", "is not a mapping: ")
 _PREFIX = re.compile(r"Cannot [^:.]*:?")  # of a message whose rest is a value
 _NAMES = {"cause", "message", "problem", "problems", "reason"}
 _ERRORS = re.compile(r"\w*(?:Error|Violation)|error|fail")  # functions with a message as an argument
-_NO_MESSAGES = {"ConsequenceError", "_REMEDY"}  # an error that is never reported, and a part of messages
+_NO_MESSAGES = {"ConsequenceError", "_REMEDY", "remedy"}  # an error that is never reported, and parts of messages
 _RETURNS = re.compile(r"Return (?:the|a) (?:message|mistake)\b")
 _BEGIN = re.compile(r"[\w…'\"-]")
 _WORD = re.compile(r"[^\W\d_][\w-]*")
-_WORDS = 4  # of the shortest message
+_WORDS, _WORDS_WITH_VALUES = 4, 2  # of the shortest messages; the second one has values and a colon
 
 
 def texts(tree: ast.AST) -> Iterator[str]:
@@ -58,7 +60,8 @@ def messages(path: Path) -> dict[str, int]:
 
 def _is_complete(text: str) -> bool:
     """Return whether a text is a sentence or clause, and neither a word, an identifier nor the start of a message."""
-    has_words = " " in text and len(_WORD.findall(text)) >= _WORDS
+    words = _WORDS_WITH_VALUES if "…" in text and ": " in text else _WORDS
+    has_words = " " in text and len(_WORD.findall(text)) >= words
     return has_words and bool(_BEGIN.match(text)) and not _PREFIX.fullmatch(text)
 
 
@@ -86,9 +89,11 @@ def _python(code: str) -> Iterator[tuple[str, int]]:
     tree = ast.parse(code)
     nodes = list(ast.walk(tree))
     inside = {id(each): each for node in nodes for root in _roots(node) for each in ast.walk(root)}
-    names = {each.id for each in inside.values() if isinstance(each, ast.Name)}
-    constants = [node for node in tree.body if isinstance(node, ast.Assign) and _targets(node) & names - _NO_MESSAGES]
-    is_message = inside.keys() | {id(node.value) for node in constants}
+    names = {each.id for each in inside.values() if isinstance(each, ast.Name)} - _NO_MESSAGES
+    constants = [node for node in tree.body if _targets(node) & names]
+    given = {name for each in inside.values() if isinstance(each, ast.Call) for name in _arguments(each)}
+    variables = [node for node in nodes if _targets(node) & given - _NO_MESSAGES]
+    is_message = inside.keys() | {id(node.value) for node in (*constants, *variables) if isinstance(node, ast.Assign)}
     left_out = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
     left_out |= {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
     for node in nodes:
@@ -105,6 +110,14 @@ def _roots(node: ast.AST) -> Iterator[ast.AST]:
         yield from node.args
     elif isinstance(node, ast.FunctionDef) and _RETURNS.match(ast.get_docstring(node) or ""):
         yield from (each for each in ast.walk(node) if isinstance(each, ast.Return))
+
+
+def _arguments(call: ast.Call) -> Iterator[str]:
+    """Yield the variables that are arguments of a call as a whole, or that are formatted with ``%``."""
+    for each in call.args:
+        template = each.left if isinstance(each, ast.BinOp) and isinstance(each.op, ast.Mod) else each
+        if isinstance(template, ast.Name):
+            yield template.id
 
 
 def _targets(node: ast.AST) -> set[str]:

@@ -22,7 +22,7 @@ _STATED = re.compile(r"(?:Choose|Give|Name) .*|.*\b(?:must|needs?|requir\w+|at l
 _VALUE_AT_END = re.compile(r".*(?:[:;,.]|: it|: it is|…) ?…+\.?")
 _CAUSE = re.compile(r"[a-z…']")
 # Here, texts that begin like a cause are complete: only the file with its line, or the object, precedes them.
-_COMPLETE = ("plugins/module_utils/pod/", "src/openipu/vipu/domain/")
+_COMPLETE = ("plugins/module_utils/pod/", "src/openipu/pod_files/variable", "src/openipu/vipu/domain/")
 # Here, whole sentences are causes: faults of records and partitions, and findings of cluster tests.
 _CAUSES = tuple(
     f"src/openipu/vipu/{each}" for each in ("domain/invariants.py", "storage/", "lifecycle/", "cluster_test/")

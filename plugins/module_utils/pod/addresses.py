@@ -25,10 +25,12 @@ _UNUSABLE = {
     "reserved": ipaddress.IPv4Network("240.0.0.0/4"),
 }
 _LOOPBACK = ipaddress.IPv4Network("127.0.0.0/8")
-_LARGER = "Use a larger subnet, or set the addresses in it"
-_TOO_SMALL = "subnet %s of network '%s' is too small: it lacks %s, such as %s. " + _LARGER
+_TOO_SMALL = (
+    "subnet %s of network '%s' is too small: it lacks %s, such as %s. Use a larger subnet, or set the addresses in it"
+)
 _SEVERAL_RACKS = (
-    "subnet %s of network '%s' is too small for several racks: the rule assigns %s twice, such as %s. " + _LARGER
+    "subnet %s of network '%s' is too small for several racks: the rule assigns %s twice, such as %s. "
+    "Use a larger subnet, or set the addresses in it"
 )
 _SHARED = (
     "networks 'bmc' and 'gw' share addresses of subnet %s: the rule assigns %s twice, such as %s. "

@@ -231,10 +231,10 @@ class _Tree:
             key = str(self._scalar(key_node) if isinstance(key_node, yaml.ScalarNode) else self.value(key_node))
             if position >= merged:
                 if key in seen:
-                    twice = "the key '%s' is used twice in one mapping: remove one of them" % key
-                    if key in IDENTIFIERS and not node.flow_style and node.start_mark.column:
-                        twice += ", or write '- ' before it to begin another item of a list"
-                    self.mistakes.add(PodError(self.path, line, twice))
+                    in_list = key in IDENTIFIERS and not node.flow_style and node.start_mark.column
+                    message = "the key '%s' is used twice in one mapping: remove one of them%s"
+                    other = ", or write '- ' before it to begin another item of a list" if in_list else ""
+                    self.mistakes.add(PodError(self.path, line, message % (key, other)))
                     result.unusable.add(key)
                 seen.add(key)
             value = self.value(value_node)

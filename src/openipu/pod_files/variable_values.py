@@ -60,9 +60,6 @@ class _Value:
         for item, line in zip(self.value, self.value.lines, strict=True):
             yield _Value(self.name, item, functools.partial(self.error, line=line))
 
-    def wrong(self, cause: str) -> PodError:
-        return self.error(f"variable '{self.name}' {cause}")
-
 
 def invalid(files: Iterable[Path]) -> Iterator[PodError]:
     """Yield a mistake for each value with another type than its declaration, or with none of its choices.
@@ -166,11 +163,11 @@ def _check(value: _Value, option: Option, of_role: bool, required: bool = True) 
         for item in value.items():
             yield from _check(item, element, of_role)
     elif isinstance(given, (Block, Items)) or (kind in ("dict", "list") and (of_role or not isinstance(given, str))):
-        yield value.wrong(f"must be {_EXPECTED.get(kind, kind)}, not {_shown(given, option)}")
+        yield value.error(f"variable '{value.name}' must be {_EXPECTED.get(kind, kind)}, not {_shown(given, option)}")
     elif _rejected(given, kind, option):
         choices = option.get("choices")
         expected = "one of " + ", ".join(map(str, choices)) if choices else _EXPECTED.get(kind, kind)
-        yield value.wrong(f"must be {expected}, not {_shown(given, option)}")
+        yield value.error(f"variable '{value.name}' must be {expected}, not {_shown(given, option)}")
 
 
 def _check_keys(
@@ -187,7 +184,7 @@ def _check_keys(
             yield from _check(value.inner(block, key), options[key], of_role)
     missing = [key for key, option in options.items() if required and option.get("required") and key not in block]
     if missing:
-        yield value.wrong(f"has no key '{missing[0]}': add it")
+        yield value.error(f"variable '{value.name}' has no key '{missing[0]}': add it")
 
 
 def _rejected(given: Any, kind: str, option: Option) -> bool:

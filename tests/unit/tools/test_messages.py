@@ -24,6 +24,10 @@ def found(folder: Path, name: str, text: str) -> dict[str, int]:
         ('x = 1\nreason = "it has no name yet"', {"it has no name yet": 2}),
         ('mistakes.add(block.error("the list is empty: add one"))', {"the list is empty: add one": 1}),
         ('problems.append("the domain %s has no host" % name)', {"the domain … has no host": 1}),
+        ('def f():\n    text = "the name %s is used"\n    raise Error(1, text % name)', {"the name … is used": 2}),
+        ('def f():\n    part = "and two more names"\n    raise Error(f"a {part}")', {}),
+        ('def f():\n    remedy = "Correct the name of it"\n    raise Error(remedy)', {}),
+        ('raise Error("invalid %s %04X: use %d" % value)', {"invalid … …: use …": 1}),
         ('_OPEN = "a quote is not closed"\nraise Error(_OPEN)', {"a quote is not closed": 1}),
         (
             'def f():\n    """Return the message for a name."""\n    return "the name is not known"',
