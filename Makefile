@@ -281,7 +281,7 @@ sanity: venv ## ansible-test sanity on the built collection, without ignore entr
 	@tools/unless_passed.sh python -m tools.sanity
 
 docs: venv ## build the documentation site in docs/build/html, and check it
-	@tools/unless_passed.sh python -m tools.documentation
+	@tools/unless_passed.sh --writes docs/build/html/index.html python -m tools.documentation
 
 pictures: venv ## draw the pictures of the README from a run of the twin (needs network namespaces)
 	@python -m tools.pictures

@@ -41,7 +41,7 @@ def recipe(target: str) -> list[list[str]]:
     """Return the commands of a target, each as a list of words, without the wrapper that skips passed checks."""
     found = re.search(rf"^{target}:.*\n((?:\t.*\n)+)", MAKEFILE, flags=re.MULTILINE)
     assert found, target
-    wrapper = re.compile(r"@?(?:tools/unless_passed\.sh (?:--all )?)?")
+    wrapper = re.compile(r"@?(?:tools/unless_passed\.sh (?:--all )?(?:--writes \S+ )?)?")
     return [wrapper.sub("", line.strip(), count=1).split() for line in found[1].splitlines()]
 
 

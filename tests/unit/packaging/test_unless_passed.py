@@ -44,6 +44,13 @@ def test_changed_files_repeat_a_passed_check(checkout: Path, options: tuple[str,
     assert runs(checkout, *options) == after_program + 2
 
 
+def test_a_missing_result_is_written_again(checkout: Path) -> None:
+    """Here, the file with the runs is the result."""
+    assert runs(checkout, "--writes", "runs") == runs(checkout, "--writes", "runs") == 1
+    (checkout / "runs").unlink()
+    assert runs(checkout, "--writes", "runs") == 1
+
+
 def test_a_failed_check_runs_again(checkout: Path) -> None:
     assert runs(checkout, status=1) == 1
     assert runs(checkout, status=1) == 2

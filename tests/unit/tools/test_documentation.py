@@ -34,6 +34,8 @@ def test_long_names_in_code_can_wrap_after_punctuation() -> None:
     assert with_breaks(page) == page.replace(">monitoring_web_ca<", ">monitoring_<wbr>web_<wbr>ca<")
     assert with_breaks("<h1>openipu.pod.pdu module</h1>") == "<h1>openipu.<wbr>pod.<wbr>pdu module</h1>"
     assert with_breaks('<a href="#a">ListAllocationsReply</a>') == ('<a href="#a">List<wbr>Allocations<wbr>Reply</a>')
+    assert with_breaks('<span class="pre">--api-host</span>') == '<span class="pre option">--api-host</span>'
+    assert with_breaks('<span class="pre">team-a</span>') == '<span class="pre">team-a</span>'
     assert with_breaks('<span class="pre">webhooks.certManager</span>').count("<wbr>") == 2
     assert with_breaks('<span class="pre">&lt;name&gt;_ipuof.conf</span>') == (
         '<span class="pre">&lt;name&gt;_ipuof.<wbr>conf</span>'

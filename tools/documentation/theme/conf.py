@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Configuration of Sphinx for the documentation site."""
 
+import hashlib
+from pathlib import Path
+
+from sphinx.application import Sphinx
+
 from tools.documentation.pages import repository
 
 project = "openipu.pod"
@@ -41,3 +46,9 @@ pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "a11y-high-contrast-dark"
 antsibull_ext_color_scheme = "none"
 highlight_language = "text"
+
+
+def setup(app: Sphinx) -> None:
+    """Write all pages again when an extension of this project has changed. Sphinx knows only changes of pages."""
+    content = b"".join(path.read_bytes() for path in sorted(Path(__file__).parents[1].glob("*.py")))
+    app.add_config_value("site_extensions", hashlib.sha256(content).hexdigest(), "html", str)
