@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import grpc
 
+from openipu.process.grpc_errors import clause
 from openipu.vipu.agent_api import identity
 from openipu.vipu.agent_api.contract import agent as contract
 from openipu.vipu.domain.deployment import Deployment
@@ -42,7 +42,6 @@ _CHANNEL = (
     ("grpc.enable_http_proxy", 0),
     ("grpc.http2.bdp_probe", 0),
 )
-_GRPC_DETAILS = re.compile(r"(?:.*last error: )?(?:[A-Z_]+: )?(?:ipv[46]:\S+: )?(?:connect: )?(.*)", re.DOTALL)
 
 # Parts of gRPC's messages for an established connection that broke.
 _BROKEN = ("Cancelling all calls", "Socket closed", "Connection reset", "Stream removed", "Broken pipe", "RST_STREAM")
@@ -50,14 +49,13 @@ _BROKEN = ("Cancelling all calls", "Socket closed", "Connection reset", "Stream 
 _Response = TypeVar("_Response")
 
 
-def describe(error: grpc.RpcError) -> str:
+def describe(error: grpc.aio.AioRpcError) -> str:
     """Return the reason why a call failed as a clause: gRPC's details without addresses and prefixes."""
     details = agent_messages.clean(error.details() or error.code().name.replace("_", " ").lower(), 2_000)
     if any(words in details for words in _BROKEN):
         return "the connection broke"
-    match = _GRPC_DETAILS.fullmatch(details.removeprefix(identity.REJECTION))
-    clause = match[1] if match else details
-    return clause[:LONGEST_REASON].rstrip(".") or "it rejected the connection"
+    reason = clause(details.removeprefix(identity.REJECTION))
+    return reason[:LONGEST_REASON].rstrip(".") or "it rejected the connection"
 
 
 class ConnectLimit:

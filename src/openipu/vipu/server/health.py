@@ -9,10 +9,10 @@ from pathlib import Path
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from openipu.process.grpc_errors import clause
 from openipu.shared.vipu.contract import virmgrpc
 from openipu.shared.vipu.failover import LEADER_METADATA
 from openipu.vipu.api.addresses import ListenAddress
-from openipu.vipu.fleet.connection import describe
 from openipu.vipu.tls import load
 
 _PAUSE = 0.2  # seconds
@@ -76,7 +76,7 @@ def _check(address: ListenAddress, credentials: grpc.ChannelCredentials | None) 
             leader = str(dict(error.trailing_metadata() or ()).get(LEADER_METADATA, ""))
             if leader:
                 return None, f"{reason}{', because ' if reason else ''}it follows {leader}", leader
-            return None, reason or describe(error), ""
+            return None, reason or clause(error.details() or error.code().name).rstrip("."), ""
         return None, reason, ""
 
 
