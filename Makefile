@@ -204,7 +204,7 @@ $(PEERS_OPENSTACK)/.ready: requirements/peers-openstack.txt | .venv/.ready
 	@uv pip sync --quiet --python $(PEERS_OPENSTACK)/bin/python --require-hashes requirements/peers-openstack.txt
 	@touch $@
 
-test-openstack: venv $(OPENSTACK)/.ready $(KOLLA)/.ready $(PEERS)/.ready $(PEERS_OPENSTACK)/.ready $(IRONIC_VENV)/.ready $(REDFISH)/.ready ## tests with the OpenStack on loopback; starts it if it is not running
+test-openstack: venv $(OPENSTACK)/.ready $(DASHBOARD)/.ready $(KOLLA)/.ready $(PEERS)/.ready $(PEERS_OPENSTACK)/.ready $(IRONIC_VENV)/.ready $(REDFISH)/.ready ## tests with the OpenStack on loopback; starts it if it is not running
 	@python -m tools.openstack prepare
 	pytest tests/openstack -n 0
 

@@ -321,6 +321,7 @@ SUITES = (
             "docs/tutorials/openstack.md",
             "docs/how-to/openstack-loopback.md",
             "docs/how-to/openstack.md",
+            "requirements/horizon.txt",
             "requirements/openstack.txt",
             "requirements/ironic.txt",
             "requirements/redfish.txt",
