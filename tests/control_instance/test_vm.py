@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -23,11 +25,15 @@ from tests.control_instance.guests import BOOT_SECONDS, NEEDS_QEMU, USER_DATA, G
 from tests.control_instance.lan import CONTROL, MACHINES, Host, Lan
 from tests.control_instance.ordering import CONTROLLER_VM, order
 from tests.control_instance.rendering import ADDRESS, BMC_ADDRESS, CONTROLLER, GW_ADDRESS, SETTINGS
+from tests.docs.blocks import commands
+from tests.docs.shell import Shell, run_block
 from tests.integration.bringup.own_twin import BIN
 from tests.waiting import until
 
 POPLAR = "v1-poplar.pod64.example"
 TENANT, ROUTER = "10.4.0.152", "10.4.0.254"  # the Poplar VM, and the router of its control network
+PAGE = ROOT / "docs/how-to/control-instance.md"
+PRIVATE = ("alice.crt", "alice.key", "alice.vipu-cli.hcl")  # files of the user of the tenant
 V_IPU, METRICS, NODE_EXPORTER, SSH, SYSLOG = 8090, 9090, 9100, 22, 514
 
 pytestmark = NEEDS_QEMU
@@ -139,6 +145,38 @@ def test_only_security_updates_are_installed(vpod: Vpod) -> None:
 def test_a_user_of_the_tenant_creates_and_removes_a_partition(vpod: Vpod) -> None:
     create_allocations(vpod.site, vpod.folder)
     check_partition_of_tenant(vpod.tenant, vpod.folder)
+
+
+def test_the_commands_of_the_page_work(vpod: Vpod, tmp_path: Path) -> None:
+    """The tenant receives the files of the user of the test before, and uses the endpoint.
+
+    The only VM of this test also has the role of the Poplar VM on the page.
+    """
+    users, keys, authority = (tmp_path / name for name in ("vipu-users", ".ssh", ".config/openipu/server1"))
+    for folder in (users, keys, authority):
+        folder.mkdir(parents=True)
+    shutil.copy(vpod.folder / "certs/client/ca.crt", authority)
+    for name in PRIVATE:
+        shutil.copy(vpod.folder / name, users)
+    shutil.copy(vpod.folder / "key", keys / "id_ed25519")
+    shutil.copy(vpod.folder / "key.pub", vpod.folder / "order.pub")
+    config = keys / "config"
+    config.write_text(
+        f"Host VM\nHostName {ADDRESS}\nUser debian\n"
+        f"Host *\nIdentityFile {keys}/id_ed25519\nUserKnownHostsFile {vpod.folder}/known_hosts\nLogLevel ERROR\n"
+    )
+    variables = {"PATH": f"{BIN}:{os.environ['PATH']}", "VIPU_CLI_CONFIG": "alice.vipu-cli.hcl"}
+    shell = Shell(vpod.folder, tmp_path, variables, own_network=False, entry=vpod.tenant.command())
+    try:
+        # ssh does not read the variable HOME. Its input is not that of the shell, which has the next commands.
+        shell.run(f'ssh() {{ command ssh -F {config} "$@"; }}', 20)
+        for block in commands(PAGE):
+            text = f"{{\n{block.text.replace('10.4.0.10', ADDRESS)}}} < /dev/null\n"
+            run_block(replace(block, text=text), shell, BOOT_SECONDS)
+    finally:
+        shell.close()
+    received = vpod.output("cd vipu && stat -c '%a %n' alice.*")
+    assert received.splitlines() == [f"600 {name}" for name in PRIVATE]
 
 
 def test_services_answer_in_the_networks_of_the_table_only(vpod: Vpod) -> None:

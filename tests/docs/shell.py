@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -70,14 +70,23 @@ _READERS = (
 class Shell:
     """A bash that keeps its folder and variables from one block to the next.
 
-    Without ``own_network``, it has the network of the test, for pages whose programs have namespaces of their own.
+    Without ``own_network``, it has the network of the test, for pages whose programs have namespaces of their own, or
+    that of the command ``entry``.
     """
 
-    def __init__(self, folder: Path, home: Path, more: Mapping[str, str], *, own_network: bool = True) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        home: Path,
+        more: Mapping[str, str],
+        *,
+        own_network: bool = True,
+        entry: Sequence[str] = (),
+    ) -> None:
         variables = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
         variables |= {"HOME": str(home), "ANSIBLE_NOCOLOR": "1", "COLUMNS": "120", **more}
         self._bash = subprocess.Popen(
-            [*(_OWN_NETWORK if own_network else ()), "bash"],
+            [*(_OWN_NETWORK if own_network else entry), "bash"],
             cwd=folder,
             env=variables,
             stdin=subprocess.PIPE,

@@ -14,7 +14,6 @@ REASONS = {
     "docs/how-to/awx-apply.md": _AWX,
     "docs/how-to/bare-hosts.md": "creates hosts; make test-bare-hosts is the same run",
     "docs/how-to/bare-metal.md": _CLOUD,
-    "docs/how-to/control-instance.md": _CLOUD,
     "docs/how-to/controller-host.md": _HOSTS,
     "docs/how-to/events.md": "needs ansible-rulebook; make test-events runs the rulebooks",
     "docs/how-to/execution-environment.md": _IMAGE,
@@ -39,6 +38,7 @@ REASONS = {
 
 ELSEWHERE = {
     "docs/explanation/scaling.md": "tests/peers/test_scaling_page.py",
+    "docs/how-to/control-instance.md": "tests/control_instance/test_vm.py",
     "docs/how-to/openstack-loopback.md": "tests/openstack/test_pages.py",
     "docs/tutorials/control-desk.md": "tests/awx/test_tutorial.py",
     "docs/tutorials/high-availability.md": "tests/ha/test_tutorial.py",

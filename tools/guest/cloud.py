@@ -26,7 +26,8 @@ PROGRAMS = {
     "qemu-img": "qemu-utils",
     "genisoimage": "genisoimage",
     "mmdebstrap": "mmdebstrap",
-    # Programs of the tests: the networks of the VM, the server of a share, and the endpoint without a VM.
+    # Programs of the tests: files for a tenant, networks of the VM, server of a share, endpoint without a VM.
+    "age": "age",
     "dnsmasq": "dnsmasq-base",
     "ganesha.nfsd": "nfs-ganesha-vfs",
     "haproxy": "haproxy",

@@ -127,6 +127,8 @@ MACHINES = (
         (
             *PRODUCT,
             *GUEST,
+            *PAGES,
+            "docs/how-to/control-instance.md",
             "roles/*",
             "tests/control_instance/*",
             *OWN_TWIN,
@@ -138,6 +140,7 @@ MACHINES = (
         1200,
         root=True,
         packages=(
+            "age",
             "dnsmasq-base",
             "genisoimage",
             "haproxy",
