@@ -58,6 +58,7 @@ _READERS = (
     "kubectl describe",
     "kubectl get",
     "kubectl logs",
+    "openstack baremetal node show",
     "twin status",
     "vipu get",
     "vipu list",

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 _CLUSTER = "needs a Kubernetes cluster; make test-kubernetes and make test-pods use the chart"
-_CLOUD = "needs an OpenStack; make test-openstack runs the playbooks"
 _AWX = "needs an AWX; make test-awx runs the playbook"
 _HOSTS = "needs hosts with systemd; make test-roles runs the role"
 _IMAGE = "builds an image; make test-ee does"
@@ -13,18 +12,15 @@ REASONS = {
     "charts/ipu-operator/README.md": _CLUSTER,
     "docs/how-to/awx-apply.md": _AWX,
     "docs/how-to/bare-hosts.md": "creates hosts; make test-bare-hosts is the same run",
-    "docs/how-to/bare-metal.md": _CLOUD,
     "docs/how-to/controller-host.md": _HOSTS,
     "docs/how-to/events.md": "needs ansible-rulebook; make test-events runs the rulebooks",
     "docs/how-to/execution-environment.md": _IMAGE,
     "docs/how-to/high-availability.md": "needs three nodes of etcd; make test-ha runs the tutorial",
-    "docs/how-to/horizon.md": "needs a Horizon; make test-dashboard installs the panel",
     "docs/how-to/hosts.md": _HOSTS,
     "docs/how-to/kubernetes-alerts.md": _CLUSTER,
     "docs/how-to/kubernetes.md": _CLUSTER,
     "docs/how-to/management-server.md": _HOSTS,
     "docs/how-to/monitoring.md": _HOSTS,
-    "docs/how-to/openstack.md": _CLOUD,
     "docs/how-to/poplar-servers.md": _HOSTS,
     "docs/reference/kubernetes-operator.md": _CLUSTER,
     "extensions/awx/README.md": "starts the unit tests",
@@ -38,8 +34,11 @@ REASONS = {
 
 ELSEWHERE = {
     "docs/explanation/scaling.md": "tests/peers/test_scaling_page.py",
+    "docs/how-to/bare-metal.md": "tests/openstack/test_site_pages.py",
     "docs/how-to/control-instance.md": "tests/control_instance/test_vm.py",
+    "docs/how-to/horizon.md": "tests/openstack/test_site_pages.py",
     "docs/how-to/openstack-loopback.md": "tests/openstack/test_pages.py",
+    "docs/how-to/openstack.md": "tests/openstack/test_site_pages.py",
     "docs/tutorials/control-desk.md": "tests/awx/test_tutorial.py",
     "docs/tutorials/high-availability.md": "tests/ha/test_tutorial.py",
     "docs/tutorials/kubernetes.md": "tests/pods/test_with_tutorial.py",

@@ -319,8 +319,11 @@ SUITES = (
             *JOBS,
             *PAGES,
             "docs/tutorials/openstack.md",
+            "docs/how-to/bare-metal.md",
+            "docs/how-to/horizon.md",
             "docs/how-to/openstack-loopback.md",
             "docs/how-to/openstack.md",
+            "LICENSE",  # of the build of the package
             "requirements/horizon.txt",
             "requirements/openstack.txt",
             "requirements/ironic.txt",
