@@ -323,7 +323,7 @@ SUITES = (
             "docs/how-to/horizon.md",
             "docs/how-to/openstack-loopback.md",
             "docs/how-to/openstack.md",
-            "LICENSE",  # of the build of the package
+            "LICENSE*",  # of the build of the package
             "requirements/horizon.txt",
             "requirements/openstack.txt",
             "requirements/ironic.txt",
