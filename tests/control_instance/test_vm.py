@@ -165,8 +165,8 @@ def test_the_commands_of_the_page_work(vpod: Vpod, tmp_path: Path) -> None:
         f"Host VM\nHostName {ADDRESS}\nUser debian\n"
         f"Host *\nIdentityFile {keys}/id_ed25519\nUserKnownHostsFile {vpod.folder}/known_hosts\nLogLevel ERROR\n"
     )
-    variables = {"PATH": f"{BIN}:{os.environ['PATH']}", "VIPU_CLI_CONFIG": "alice.vipu-cli.hcl"}
-    shell = Shell(vpod.folder, tmp_path, variables, own_network=False, entry=vpod.tenant.command())
+    path = f"{BIN}:{os.environ['PATH']}"
+    shell = Shell(vpod.folder, tmp_path, {"PATH": path}, own_network=False, entry=vpod.tenant.command())
     try:
         # ssh does not read the variable HOME. Its input is not that of the shell, which has the next commands.
         shell.run(f'ssh() {{ command ssh -F {config} "$@"; }}', 20)
