@@ -364,6 +364,6 @@ build: venv $(HELM)/.ready ## build the wheel and the archive of the collection,
 
 clean: ## remove generated files except .venv
 	@if [ -d .cache/openstack/cloud ]; then python -m tools.openstack down; fi
-	@for state in default tests-0 tests-1; do if [ -d .cache/kubernetes/$$state ]; then python -m tools.kubernetes down --state-dir .cache/kubernetes/$$state; fi; done
+	@for state in .cache/kubernetes/default .cache/kubernetes/tests-*; do if [ -d $$state ]; then python -m tools.kubernetes down --state-dir $$state; fi; done
 	@for state in default tests; do if [ -d .cache/hosts/$$state ]; then python -m tools.hosts down --state-dir .cache/hosts/$$state; fi; done
 	rm -rf .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist docs/build
