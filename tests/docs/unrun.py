@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-_CLUSTER = "needs a Kubernetes cluster; make test-kubernetes and make test-pods use the chart"
 _AWX = "needs an AWX; make test-awx runs the playbook"
 _HOSTS = "needs hosts with systemd; make test-roles runs the role"
 _IMAGE = "builds an image; make test-ee does"
 
 REASONS = {
-    "charts/ipu-operator/README.md": _CLUSTER,
     "docs/how-to/awx-apply.md": _AWX,
     "docs/how-to/bare-hosts.md": "creates hosts; make test-bare-hosts is the same run",
     "docs/how-to/controller-host.md": _HOSTS,
@@ -17,12 +15,9 @@ REASONS = {
     "docs/how-to/execution-environment.md": _IMAGE,
     "docs/how-to/high-availability.md": "needs three nodes of etcd; make test-ha runs the tutorial",
     "docs/how-to/hosts.md": _HOSTS,
-    "docs/how-to/kubernetes-alerts.md": _CLUSTER,
-    "docs/how-to/kubernetes.md": _CLUSTER,
     "docs/how-to/management-server.md": _HOSTS,
     "docs/how-to/monitoring.md": _HOSTS,
     "docs/how-to/poplar-servers.md": _HOSTS,
-    "docs/reference/kubernetes-operator.md": _CLUSTER,
     "extensions/awx/README.md": "starts the unit tests",
     "extensions/molecule/README.md": "starts make test-roles",
     "roles/etcd/README.md": _HOSTS,
@@ -33,12 +28,16 @@ REASONS = {
 """Pages with commands that are not run, and the reason for each. A block with a mark of its own needs none here."""
 
 ELSEWHERE = {
+    "charts/ipu-operator/README.md": "tests/kubernetes/test_pages.py",
     "docs/explanation/scaling.md": "tests/peers/test_scaling_page.py",
     "docs/how-to/bare-metal.md": "tests/openstack/test_site_pages.py",
     "docs/how-to/control-instance.md": "tests/control_instance/test_vm.py",
     "docs/how-to/horizon.md": "tests/openstack/test_site_pages.py",
+    "docs/how-to/kubernetes-alerts.md": "tests/kubernetes/test_pages.py",
+    "docs/how-to/kubernetes.md": "tests/kubernetes/test_pages.py",
     "docs/how-to/openstack-loopback.md": "tests/openstack/test_pages.py",
     "docs/how-to/openstack.md": "tests/openstack/test_site_pages.py",
+    "docs/reference/kubernetes-operator.md": "tests/kubernetes/test_pages.py",
     "docs/tutorials/control-desk.md": "tests/awx/test_tutorial.py",
     "docs/tutorials/high-availability.md": "tests/ha/test_tutorial.py",
     "docs/tutorials/kubernetes.md": "tests/pods/test_with_tutorial.py",

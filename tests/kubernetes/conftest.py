@@ -16,9 +16,8 @@ from tests.integration.vipu_servers import InProcess, InstantLife, pod
 from tests.kubernetes.cluster import CRD, Cluster
 from tests.kubernetes.hollow import HollowNode
 from tests.kubernetes.operators import Operator
-from tests.kubernetes.planes import own_plane
+from tests.kubernetes.planes import own_plane, started
 from tests.kubernetes.proxies import OPERATOR, Proxy
-from tools.kubernetes import programs
 
 MACHINES = 8  # 32 IPUs, as in the published transcripts
 
@@ -32,19 +31,12 @@ def quiet() -> None:
 
 
 @pytest.fixture(scope="session")
-def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def control_plane() -> Iterator[Cluster]:
     """Start a new control plane with the custom resource."""
-    plane = own_plane()
-    plane.down()  # of a killed run
-    folder = programs.ensure_programs(print)
-    plane.up(folder)
-    try:
-        cluster = Cluster(folder / "kubectl", plane.site.kubeconfig())
+    with started(own_plane()) as cluster:
         cluster.kubectl("apply", "--filename", CRD)
         cluster.kubectl("wait", "--for=condition=Established", "crd/ipujobs.graphcore.ai", "--timeout=30s")
         yield cluster
-    finally:
-        plane.down()
 
 
 @pytest.fixture

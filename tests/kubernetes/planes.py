@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 
+from tests.kubernetes.cluster import Cluster
 from tests.ports import Locks, is_free
+from tools.kubernetes import programs
 from tools.kubernetes.control_plane import ControlPlane
 from tools.kubernetes.site import PORTS, STATE
 
@@ -17,7 +21,24 @@ _planes = Locks("control-planes")
 
 @cache
 def own_plane() -> ControlPlane:
-    """Return the control plane of this process, which no other test process uses, also of another checkout.
+    """Return the control plane that most tests of this process share."""
+    return new_plane()
+
+
+@contextmanager
+def started(plane: ControlPlane) -> Iterator[Cluster]:
+    """Start a control plane, and stop it at the end."""
+    plane.down()  # of a killed run
+    folder = programs.ensure_programs(print)
+    try:
+        plane.up(folder)
+        yield Cluster(folder / "kubectl", plane.site.kubeconfig())
+    finally:
+        plane.down()
+
+
+def new_plane() -> ControlPlane:
+    """Return a control plane that no other test uses, also of another process or checkout.
 
     The state folder of a killed session is used again, with its address.
     """

@@ -12,6 +12,7 @@ MACHINES = (
         "the IPU operator with a real Kubernetes API server",
         (
             *PRODUCT,
+            *PAGES,
             "requirements/ee-tools.txt",
             "requirements/helm.txt",
             "charts/*",
@@ -31,6 +32,7 @@ MACHINES = (
             "tests/integration/vipu_servers.py",
             "docs/reference/kubernetes.md",  # part of the package
             "docs/reference/kubernetes-operator.md",
+            "docs/how-to/kubernetes.md",
             "docs/how-to/kubernetes-alerts.md",
             "roles/ipu_operator/*",
             "tests/kubernetes/*",
@@ -48,7 +50,7 @@ MACHINES = (
         packages=("etcd-server", "mmdebstrap", "openmpi-bin", "openssh-client", "openssh-server", "podman", "runc"),
         # One test runs a job in the execution environment, which needs root.
         skips=("mounts of its file systems need root",),
-        ignored=ARCHIVE,
+        ignored=(*ARCHIVE, "requirements/*"),  # copied for the pages only
     ),
     Suite(
         "test-pods",
@@ -65,6 +67,7 @@ MACHINES = (
             "tests/kubernetes/__init__.py",
             "tests/kubernetes/cluster.py",
             "tests/kubernetes/hollow.py",
+            "tests/kubernetes/pages.py",
             "tests/kubernetes/releases.py",
             "tests/kubernetes/roles.py",
             "tests/kubernetes/examples/*",
