@@ -22,7 +22,7 @@ from tests.kubernetes.pages import page_shell
 from tests.kubernetes.planes import new_plane, started
 from tests.kubernetes.releases import CompletingNode
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1800)  # a page runs Ansible several times
 HOW_TO = ROOT / "docs/how-to/kubernetes.md"
 NODES = ("poplar1", "server2", "server3")  # of the pages
 DELETED_JOB = "tests/kubernetes/deleted_job.yml"
@@ -65,7 +65,7 @@ def test_the_commands_of_the_how_to_work(empty: Cluster, tmp_path: Path) -> None
         for name, content in ((".kube/pod64", empty.kubeconfig.read_text()), ("vipu/ca.crt", "certificate\n")):
             (home / name).parent.mkdir()
             (home / name).write_text(content)
-        run_page(HOW_TO, shell)
+        run_page(HOW_TO, shell, 600)
     assert empty.get("ipujobs")["items"] == []
 
 
