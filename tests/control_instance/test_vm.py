@@ -166,7 +166,7 @@ def test_the_commands_of_the_page_work(vpod: Vpod, tmp_path: Path) -> None:
         f"Host *\nIdentityFile {keys}/id_ed25519\nUserKnownHostsFile {vpod.folder}/known_hosts\nLogLevel ERROR\n"
     )
     path = f"{BIN}:{os.environ['PATH']}"
-    shell = Shell(vpod.folder, tmp_path, {"PATH": path}, own_network=False, entry=vpod.tenant.command())
+    shell = Shell(vpod.folder, tmp_path, {"PATH": path}, own_network=False, enter=vpod.tenant.command())
     try:
         # ssh does not read the variable HOME. Its input is not that of the shell, which has the next commands.
         shell.run(f'ssh() {{ command ssh -F {config} "$@"; }}', 20)

@@ -71,23 +71,17 @@ _READERS = (
 class Shell:
     """A bash that keeps its folder and variables from one block to the next.
 
-    Without ``own_network``, it has the network of the test, for pages whose programs have namespaces of their own, or
-    that of the command ``entry``.
+    Without ``own_network``, it has the network of the test, for pages whose programs have namespaces of their own.
+    ``enter``: prefix of a command that runs in other namespaces.
     """
 
     def __init__(
-        self,
-        folder: Path,
-        home: Path,
-        more: Mapping[str, str],
-        *,
-        own_network: bool = True,
-        entry: Sequence[str] = (),
+        self, folder: Path, home: Path, more: Mapping[str, str], *, own_network: bool = True, enter: Sequence[str] = ()
     ) -> None:
         variables = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
         variables |= {"HOME": str(home), "ANSIBLE_NOCOLOR": "1", "COLUMNS": "120", **more}
         self._bash = subprocess.Popen(
-            [*(_OWN_NETWORK if own_network else entry), "bash"],
+            [*enter, *(_OWN_NETWORK if own_network else ()), "bash"],
             cwd=folder,
             env=variables,
             stdin=subprocess.PIPE,
@@ -126,6 +120,15 @@ class Shell:
         """Give this computer another name, for the shell only. ``file``: a new file for the names of hosts."""
         file.write_text(f"{Path('/etc/hosts').read_text()}\n127.0.0.1 {name}\n")
         self.run(f"mount --bind {file} /etc/hosts", 20)
+
+    def keep_unchanged(self, scratch: Path, *folders: str) -> None:
+        """Keep what the shell writes below folders of this computer in a new folder, which ends with the shell."""
+        commands = [f"mkdir {scratch}", f"mount -t tmpfs tmpfs {scratch}"]
+        for number, folder in enumerate(folders):
+            upper, work = f"{scratch}/{number}", f"{scratch}/{number}-work"
+            layers = f"lowerdir={folder},upperdir={upper},workdir={work}"
+            commands += [f"mkdir {upper} {work}", f"mount -t overlay overlay -o {layers} {folder}"]
+        self.run("\n".join(commands), 20)
 
     def _read(self, mark: str, end: float) -> str:
         assert self._bash.stdout is not None
