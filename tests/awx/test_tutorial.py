@@ -3,51 +3,40 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from tests import ROOT
-from tests.awx.runs import CLIENTS, PEERS
+from tests.awx.pages import HOST, open_shell
 from tests.awx.standin.app import ADMINISTRATOR, PASSWORD
 from tests.awx.standin.server import Server
 from tests.docs.blocks import commands
-from tests.docs.shell import checkout, run_block
+from tests.docs.shell import run_block
 
 PAGE = ROOT / "docs/tutorials/control-desk.md"
-PROJECT, HOST = "https://git.example.com/pod.git", "awx.example.com"
+PROJECT = "https://git.example.com/pod.git"
 APPLY = "ansible-playbook playbooks/awx.yml -i inventory/desk/pod.yml -e @desk.yml"
 
 
 def test_the_commands_of_the_tutorial_work(tmp_path: Path) -> None:
-    authority = str(tmp_path / "certificates/server/ca.crt")
-    variables = {
-        "PATH": f"{os.environ['PATH']}:{CLIENTS}/bin",
-        "SSL_CERT_FILE": authority,
-        "REQUESTS_CA_BUNDLE": authority,
-        # The reader enters them, and installs the collection.
-        "CONTROLLER_USERNAME": ADMINISTRATOR,
-        "CONTROLLER_PASSWORD": PASSWORD,
-    }
     shutil.copytree(ROOT / "playbooks", tmp_path / "project/playbooks")
-    with checkout(tmp_path, **variables) as shell:
-        collections = tmp_path / "home/.ansible/collections/ansible_collections"
-        collections.mkdir(parents=True)
-        collections.joinpath("awx").symlink_to(PEERS / "ansible_collections/awx")
-        shell.name_host(HOST, tmp_path / "hosts")
-        with Server(tmp_path, {PROJECT: tmp_path / "project"}, shell.listen(443), HOST) as server:
-            steps = _steps(server)
-            for block in commands(PAGE):
-                if block.not_run:
-                    continue
-                server.awx.requests.clear()
-                run_block(block, shell, 600)
-                if steps and steps[0][0] == block.text.strip().splitlines()[-1]:
-                    steps.pop(0)[1]()
-            assert steps == [], "the page has no such command"
-            assert server.awx.unknown_fields == []
+    # The reader enters them, and installs the collection.
+    with (
+        open_shell(tmp_path, CONTROLLER_USERNAME=ADMINISTRATOR, CONTROLLER_PASSWORD=PASSWORD) as shell,
+        Server(tmp_path, {PROJECT: tmp_path / "project"}, shell.listen(443), HOST) as server,
+    ):
+        steps = _steps(server)
+        for block in commands(PAGE):
+            if block.not_run:
+                continue
+            server.awx.requests.clear()
+            run_block(block, shell, 600)
+            if steps and steps[0][0] == block.text.strip().splitlines()[-1]:
+                steps.pop(0)[1]()
+        assert steps == [], "the page has no such command"
+        assert server.awx.unknown_fields == []
 
 
 def _steps(server: Server) -> list[tuple[str, Callable[[], None]]]:

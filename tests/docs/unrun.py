@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-_AWX = "needs an AWX; make test-awx runs the playbook"
 _HOSTS = "needs hosts with systemd; make test-roles runs the role"
 _IMAGE = "builds an image; make test-ee does"
 
 REASONS = {
-    "docs/how-to/awx-apply.md": _AWX,
     "docs/how-to/bare-hosts.md": "creates hosts; make test-bare-hosts is the same run",
     "docs/how-to/controller-host.md": _HOSTS,
     "docs/how-to/events.md": "needs ansible-rulebook; make test-events runs the rulebooks",
@@ -30,6 +28,7 @@ REASONS = {
 ELSEWHERE = {
     "charts/ipu-operator/README.md": "tests/kubernetes/test_pages.py",
     "docs/explanation/scaling.md": "tests/peers/test_scaling_page.py",
+    "docs/how-to/awx-apply.md": "tests/awx/test_apply_page.py",
     "docs/how-to/bare-metal.md": "tests/openstack/test_site_pages.py",
     "docs/how-to/control-instance.md": "tests/control_instance/test_vm.py",
     "docs/how-to/horizon.md": "tests/openstack/test_site_pages.py",
