@@ -9,7 +9,6 @@ _IMAGE = "builds an image; make test-ee does"
 REASONS = {
     "docs/how-to/bare-hosts.md": "creates hosts; make test-bare-hosts is the same run",
     "docs/how-to/controller-host.md": _HOSTS,
-    "docs/how-to/events.md": "needs ansible-rulebook; make test-events runs the rulebooks",
     "docs/how-to/execution-environment.md": _IMAGE,
     "docs/how-to/high-availability.md": "needs three nodes of etcd; make test-ha runs the tutorial",
     "docs/how-to/hosts.md": _HOSTS,
@@ -31,6 +30,7 @@ ELSEWHERE = {
     "docs/how-to/awx-apply.md": "tests/awx/test_apply_page.py",
     "docs/how-to/bare-metal.md": "tests/openstack/test_site_pages.py",
     "docs/how-to/control-instance.md": "tests/control_instance/test_vm.py",
+    "docs/how-to/events.md": "tests/events/test_page.py",
     "docs/how-to/horizon.md": "tests/openstack/test_site_pages.py",
     "docs/how-to/kubernetes-alerts.md": "tests/kubernetes/test_pages.py",
     "docs/how-to/kubernetes.md": "tests/kubernetes/test_pages.py",

@@ -304,12 +304,13 @@ SUITES = (
             "tests/peers/__init__.py",
             "tests/peers/exporters.py",
             "tests/workflow_jobs.py",
+            *PAGES,
             "docs/how-to/events.md",
             "tools/locks.py",
         ),
-        350,
-        packages=("openjdk-17-jre-headless", "prometheus-alertmanager"),
-        ignored=ARCHIVE,
+        400,
+        packages=("curl", "iproute2", "mount", "openjdk-17-jre-headless", "prometheus-alertmanager"),
+        ignored=(*ARCHIVE, "requirements/*"),  # copied for the page only
         excluded=OPERATOR,
     ),
     Suite(
