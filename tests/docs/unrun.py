@@ -4,12 +4,10 @@
 from __future__ import annotations
 
 _HOSTS = "needs hosts with systemd; make test-roles runs the role"
-_IMAGE = "builds an image; make test-ee does"
 
 REASONS = {
     "docs/how-to/bare-hosts.md": "creates hosts; make test-bare-hosts is the same run",
     "docs/how-to/controller-host.md": _HOSTS,
-    "docs/how-to/execution-environment.md": _IMAGE,
     "docs/how-to/high-availability.md": "needs three nodes of etcd; make test-ha runs the tutorial",
     "docs/how-to/hosts.md": _HOSTS,
     "docs/how-to/management-server.md": _HOSTS,
@@ -31,6 +29,7 @@ ELSEWHERE = {
     "docs/how-to/bare-metal.md": "tests/openstack/test_site_pages.py",
     "docs/how-to/control-instance.md": "tests/control_instance/test_vm.py",
     "docs/how-to/events.md": "tests/events/test_page.py",
+    "docs/how-to/execution-environment.md": "tests/ee/test_page.py",
     "docs/how-to/horizon.md": "tests/openstack/test_site_pages.py",
     "docs/how-to/kubernetes-alerts.md": "tests/kubernetes/test_pages.py",
     "docs/how-to/kubernetes.md": "tests/kubernetes/test_pages.py",
