@@ -153,7 +153,7 @@ test-events: venv ## rules of Event-Driven Ansible with ansible-rulebook and a t
 	@python -m tests.events.environment requirements/rulebook.txt
 	pytest tests/events -n 0
 
-test-ha: venv ## controllers on three etcd nodes: store, takeover, random faults under load (needs root, etcd-server, haproxy and strace)
+test-ha: venv ## controllers on three etcd nodes: store, takeover, random faults under load (needs root, etcd-server, etcd-client, haproxy and strace)
 	pytest tests/ha/test_faults.py -n 0
 	pytest tests/ha --ignore tests/ha/test_faults.py -n 2 --dist loadscope
 

@@ -8,7 +8,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,10 +26,11 @@ NODES = {f"n{number}": f"127.0.2.{number}" for number in (1, 2, 3)}
 
 
 class Applied:
-    """Files that the role creates for three hosts, in a folder, with the connection ``local``."""
+    """Files that the role creates for hosts, in a folder, with the connection ``local``. ``nodes``: their addresses."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, nodes: Mapping[str, str] = NODES) -> None:
         self.folder = folder
+        self._nodes = nodes
         self.authority = folder / "authority"
         self._port, self.metrics_port = free_port(), free_port()
         # On loopback, connections do not come from the address in the certificate.
@@ -61,7 +62,7 @@ class Applied:
                 },
             ],
         }
-        hosts = {name: {"etcd_address": each, "etcd_metrics_address": each} for name, each in NODES.items()}
+        hosts = {name: {"etcd_address": each, "etcd_metrics_address": each} for name, each in self._nodes.items()}
         inventory, file = self.folder / "hosts.json", self.folder / "play.json"
         inventory.write_text(json.dumps({"all": {"hosts": hosts}}))
         file.write_text(json.dumps([play]))
@@ -82,7 +83,7 @@ class Applied:
     def location(self, *files: str) -> Location:
         """Return the cluster, with these files for clients."""
         tls = Tls(self.authority / "ca.crt", *(self.authority / file for file in files))
-        return Location(tuple(f"{address}:{self._port}" for address in NODES.values()), tls=tls)
+        return Location(tuple(f"{address}:{self._port}" for address in self._nodes.values()), tls=tls)
 
     def start(self, node: str) -> subprocess.Popen[bytes]:
         """Start a node. The caller must end it."""

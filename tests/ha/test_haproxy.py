@@ -28,7 +28,7 @@ PROGRAM = shutil.which("haproxy") or shutil.which("haproxy", path="/usr/sbin")
 
 def configuration(folder: Path, certs: Path, port: int) -> str:
     """Return the configuration of the page for loopback, with a common port and the files of ``folder``."""
-    commands, text = (block.text for block in blocks(PAGE) if "/etc/haproxy" in block.text)
+    text, commands = (block.text for block in blocks(PAGE) if "/etc/haproxy" in block.text)
     subprocess.run(commands.replace("/etc/haproxy", str(folder)), shell=True, check=True, cwd=certs)
     return text.replace(" 10.1.1.1", " 127.1.1.1").replace(":8090", f":{port}").replace("/etc/haproxy", str(folder))
 

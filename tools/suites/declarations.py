@@ -252,7 +252,7 @@ SUITES = (
         ),
         420,
         root=True,  # disks of nodes are full and slow
-        packages=("curl", "etcd-server", "haproxy", "mount", "strace"),
+        packages=("curl", "etcd-client", "etcd-server", "haproxy", "mount", "strace"),
         ignored=("charts/*", "requirements/*", "roles/*"),  # copied for the tutorial only
         excluded=OPERATOR,
     ),
