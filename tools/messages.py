@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import yaml
 
-_FORMAT = re.compile(r"%(?:\(\w+\))?[-#0-9.]*[sdrgfxX]|\{[^{}]*\}")
+_FORMAT = re.compile(r"%(?:\(\w+\))?[-#0-9.]*[sdrgfxX]|(?<!\{)\{[^{}]*\}(?!\})")
 _QUOTED = re.compile(r"(['\"])…\1")
 _EXPRESSION = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 _STATEMENT = re.compile(r"\{%.*?%\}", re.DOTALL)
@@ -30,7 +30,7 @@ _VARIABLE = re.compile(r"\$(?:\w+|\{\w+\})")
 _IN_SCRIPT = re.compile(r'"(Cannot [^"]*)"')
 _IN_EXPRESSION = re.compile(r"'(Cannot [^'|]*)'")
 _STARTS = ("Cannot ", "is not YAML: ", "is not a mapping: ")
-_PREFIX = re.compile(r"Cannot [^:.]*:?")  # of a message whose rest is a value
+_PREFIX = re.compile(r"Cannot (?:[^:.]*:?|[\w…]+(?: …)+: ….?(?: ….?)?)")  # of a message whose rest is a value
 _NAMES = {"cause", "message", "problem", "problems", "reason"}
 _ERRORS = re.compile(r"\w*(?:Error|Violation)|error|fail")  # functions with a message as an argument
 _NO_MESSAGES = {"ConsequenceError", "_REMEDY", "remedy"}  # an error that is never reported, and parts of messages
@@ -91,8 +91,8 @@ def _python(code: str) -> Iterator[tuple[str, int]]:
     inside = {id(each): each for node in nodes for root in _roots(node) for each in ast.walk(root)}
     names = {each.id for each in inside.values() if isinstance(each, ast.Name)} - _NO_MESSAGES
     constants = [node for node in tree.body if _targets(node) & names]
-    given = {name for each in inside.values() if isinstance(each, ast.Call) for name in _arguments(each)}
-    variables = [node for node in nodes if _targets(node) & given - _NO_MESSAGES]
+    functions = [list(ast.walk(node)) for node in nodes if isinstance(node, ast.FunctionDef)]
+    variables = [node for function in functions for node in _variables(function, inside.keys())]
     is_message = inside.keys() | {id(node.value) for node in (*constants, *variables) if isinstance(node, ast.Assign)}
     left_out = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
     left_out |= {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
@@ -110,6 +110,13 @@ def _roots(node: ast.AST) -> Iterator[ast.AST]:
         yield from node.args
     elif isinstance(node, ast.FunctionDef) and _RETURNS.match(ast.get_docstring(node) or ""):
         yield from (each for each in ast.walk(node) if isinstance(each, ast.Return))
+
+
+def _variables(function: Sequence[ast.AST], inside: Collection[int]) -> Iterator[ast.AST]:
+    """Yield the assignments to variables of a function that are arguments of its errors."""
+    calls = [node for node in function if isinstance(node, ast.Call) and id(node) in inside]
+    given = {name for call in calls for name in _arguments(call)} - _NO_MESSAGES
+    yield from (node for node in function if _targets(node) & given)
 
 
 def _arguments(call: ast.Call) -> Iterator[str]:

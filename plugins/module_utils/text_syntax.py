@@ -35,9 +35,7 @@ _HINTS = {
 _NO_DASH = "is not YAML: this item of a list has no dash: write '- ' before it"
 _UNREADABLE = "that cannot start any token"
 _TEMPLATES = ("{{", "{%")
-# Of pod.yml. Files of variables have other remedies.
-TEMPLATE = "is not YAML: templates are not rendered here: write the value"
-NO_MAPPING = "is not a mapping: start the file with 'plugin: openipu.pod.pod'"
+TEMPLATE = "is not YAML: templates are not rendered here: write the value"  # of pod.yml; variables have templates
 _IN_QUOTES = re.compile(r"\"[^\"]*\"|'[^']*'")
 _SPACES = "\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"  # that look like a space
 _UNUSUAL_SPACE = re.compile("[%s]" % _SPACES)

@@ -2,7 +2,7 @@
 """Sphinx extension for line breaks.
 
 Long names in code, links and titles can wrap after punctuation, so that they fit their box. A number in a table stays
-on one line with its unit, and so do the hyphens of an option of a command.
+on one line with its unit. Options of commands do not wrap at their hyphens.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BREAK = re.compile(r"(?<=[\w}])([_./:=]+)(?=\w)|(?<=[a-z])(?=[A-Z])")
 def with_breaks(page: str) -> str:
     """Return the HTML of a page in which long words of inline code, long linked names and its title can wrap.
 
-    Numbers in its tables do not wrap before their unit, and options not at their hyphens.
+    Numbers in its tables do not wrap before their unit. Options do not wrap at their hyphens.
     """
     for pattern in (_WORD, _LINK, _TITLE):
         page = pattern.sub(_broken, page)

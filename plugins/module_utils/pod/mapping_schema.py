@@ -60,7 +60,7 @@ def _check_scalar(
 
 def is_template(value: t.Any) -> bool:
     """Return whether a value is a template without quotes: a mapping in YAML whose only key is a mapping."""
-    return isinstance(value, Block) and len(value) == 1 and next(iter(value)).startswith("{")
+    return isinstance(value, Block) and len(value) == 1 and next(iter(value)).startswith(("{'", '{"', "{}"))
 
 
 def _type_remedy(block: Block, name: str, form: type | None, item: t.Collection[str]) -> str:

@@ -21,7 +21,7 @@ try:
 except ImportError:
     HAS_YAML = False
 
-from ..text_syntax import NO_MAPPING, Position, Problem, explain
+from ..text_syntax import Position, Problem, explain
 from .forms import number_error
 from .mistakes import Mistakes, PodError, similar, unknown
 
@@ -29,6 +29,7 @@ from .mistakes import Mistakes, PodError, similar, unknown
 _MAX_NODES = 500_000
 _INVALID = object()  # in the place of a value that YAML cannot convert, a recorded mistake
 _INT = "tag:yaml.org,2002:int"
+NO_MAPPING = "is not a mapping: start the file with 'plugin: openipu.pod.pod'"  # of pod.yml; variables have no plugin
 IDENTIFIERS = ("id", "name")  # first keys of the items of lists
 _OPEN_QUOTE = "is not CSV: a value in quotes is not closed in its line: add or remove a quotation mark"
 _UNNAMED = "the header has a column without a name: name it, or remove the last comma of each line"
@@ -277,8 +278,7 @@ class _Tree:
         # YAML 1.1 reads a MAC of digits only as a number in base 60.
         if node.tag == _INT and ":" in node.value:
             return node.value
-        message = number_error(node.value, node.tag == _INT, quoted=bool(node.style))
-        if message:
+        if message := number_error(node.value, node.tag == _INT, quoted=bool(node.style)):
             raise PodError(self.path, _line(node.start_mark), message)
         try:
             return self.loader.construct_object(node)

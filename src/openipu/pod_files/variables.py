@@ -13,8 +13,8 @@ import yaml
 
 from openipu.shared.pod.inventory_names import is_pod_file
 from openipu.shared.pod.mistakes import PodError, similar, unknown
-from openipu.shared.pod.source import Line, check_syntax_and_size
-from openipu.shared.text_syntax import NO_MAPPING, TEMPLATE
+from openipu.shared.pod.source import NO_MAPPING, Line, check_syntax_and_size
+from openipu.shared.text_syntax import TEMPLATE
 
 _FOLDERS = ("group_vars", "host_vars")
 _VAULT_FILE = "vault.yml"  # of the documentation
@@ -32,6 +32,7 @@ SETTINGS = (
     *("vipu_python", "vipu_users_folder", "vipu_wait_timeout"),
 )
 PREFIXES = ("cabling_", "eos_", "pdu_")  # of names that only the playbooks use: SETTINGS has all of them
+_NULL = ("", "~", "null", "Null", "NULL")  # forms of YAML
 _IN_VARIABLES = {  # messages that differ from those for pod.yml
     TEMPLATE: 'is not YAML: the template has no quotes: write "{{ … }}"',
     NO_MAPPING: "is not a mapping: write NAME: VALUE",
@@ -133,7 +134,7 @@ def _is_valid(text: str) -> bool:
         nodes = [each for each in yaml.parse(text, yaml.SafeLoader) if isinstance(each, yaml.NodeEvent)]
     except yaml.YAMLError:
         return False
-    return not nodes or isinstance(nodes[0], yaml.MappingStartEvent) or getattr(nodes[0], "value", None) == ""
+    return not nodes or isinstance(nodes[0], yaml.MappingStartEvent) or getattr(nodes[0], "value", None) in _NULL
 
 
 def _vault(path: Path) -> str:

@@ -42,8 +42,9 @@ def test_health(vipu_process: Start, certs: Path) -> None:
     stopped = run("health", "--port", port, "--wait", "0.5")
     assert stopped.returncode == 1
     message = f"Error OPU616: Cannot use the controller on 127.0.0.1:{port}: it does not serve after 0.5 s: "
-    remedy = "Failed to connect to remote host: Connection refused. Start it, or correct --host and --port.\n"
-    assert stopped.stderr == message + remedy
+    reason = "Failed to connect to remote host: Connection refused"
+    remedy = "Start it, see its log if it has ended, or correct --host and --port"
+    assert stopped.stderr == f"{message}{reason}. {remedy}.\n"
     assert "it does not serve: Failed to connect" in run("health", "--port", port).stderr
 
 

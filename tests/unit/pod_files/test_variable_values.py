@@ -120,6 +120,9 @@ def test_each_item_of_a_list_has_its_line(file: Path) -> None:
         "eos_config: {gateways: 10.1.3.1}",  # the module converts it
         "pdu_community: 5",
         "own: {vipu_server_port: abc}",
+        'own: {"{id}": 1}',
+        '"own": {"{{ host }}": 5}',
+        'own:\n  - "{a}": b',
         "- vipu_server_port",
         "vipu_server_port: [",
     ],

@@ -85,6 +85,7 @@ def test_a_file_of_variables_has_remedies_of_its_own(pod: PodFiles, text: str, m
     pod.write()
     write(pod.folder, "group_vars/all.yml", text + "\n")
     write(pod.folder, "group_vars/empty.yml", "---\n# nothing yet\n")
+    write(pod.folder, "group_vars/null.yml", "--- ~\n")
     warning, _summary = program("validate", ".").output.splitlines()
     assert warning == f"group_vars/all.yml:{message}"
 

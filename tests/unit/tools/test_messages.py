@@ -27,6 +27,9 @@ def found(folder: Path, name: str, text: str) -> dict[str, int]:
         ('def f():\n    text = "the name %s is used"\n    raise Error(1, text % name)', {"the name … is used": 2}),
         ('def f():\n    part = "and two more names"\n    raise Error(f"a {part}")', {}),
         ('def f():\n    remedy = "Correct the name of it"\n    raise Error(remedy)', {}),
+        ('def f():\n    text = "the sky is blue here"\n\ndef g(text):\n    raise Error(1, text)', {}),
+        ('raise Error(f"Cannot use {a}: write {{{{ … }}}}")', {"Cannot use …: write {{ … }}": 1}),
+        ('raise Error(f"Cannot use {a}: {b}.")', {}),
         ('raise Error("invalid %s %04X: use %d" % value)', {"invalid … …: use …": 1}),
         ('_OPEN = "a quote is not closed"\nraise Error(_OPEN)', {"a quote is not closed": 1}),
         (

@@ -49,6 +49,6 @@ highlight_language = "text"
 
 
 def setup(app: Sphinx) -> None:
-    """Write all pages again when an extension of this project has changed. Sphinx knows only changes of pages."""
+    """Write all pages again when an extension of this project has changed. Sphinx detects only changes of pages."""
     content = b"".join(path.read_bytes() for path in sorted(Path(__file__).parents[1].glob("*.py")))
     app.add_config_value("site_extensions", hashlib.sha256(content).hexdigest(), "html", str)

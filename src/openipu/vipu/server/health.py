@@ -46,7 +46,7 @@ def wait(address: ListenAddress, certs: Path | None, seconds: float, *, standby:
             return found
         if time.monotonic() >= deadline:
             if _REFUSED in reason:
-                remedy = "Start it, or correct --host and --port"
+                remedy = "Start it, see its log if it has ended, or correct --host and --port"
             elif leader:
                 remedy = "Use the leader, or give --standby to accept a controller that follows"
             elif certs is None:

@@ -27,8 +27,6 @@ from openipu.vipu.storage.position import UNKNOWN, Position
 
 __all__ = ["Store", "StoreError", "Transaction"]
 
-_REMEDY = "Check the disk of the controller."
-
 
 class Store:
     """Database of one controller, locked for exclusive writing while open.
@@ -152,7 +150,7 @@ class Store:
             deployment.mark_restored(self._connection, time.time(), after.epoch)
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
-            raise StoreError(f"Cannot write to the database: {error}. Nothing was changed. {_REMEDY}") from error
+            raise StoreError(f"Cannot write to the database: {error}. Nothing was changed. Check the disk.") from error
 
     def deployment_id(self) -> str:
         """Return the id of the deployment; raises sqlite3.Error."""
@@ -183,7 +181,7 @@ class Store:
             return deployment.begin_epoch(self._connection, time.time())
         except sqlite3.Error as error:
             raise StoreError(
-                f"Cannot write to database {str(self.path)!r}: {error}. Nothing was changed. {_REMEDY}"
+                f"Cannot write to database {str(self.path)!r}: {error}. Nothing was changed. Check the disk."
             ) from None
 
     def _damaged(self, faults: Sequence[str]) -> StoreError:
@@ -309,7 +307,7 @@ class Transaction:
             connection.execute("COMMIT")
         except sqlite3.Error as error:
             self._roll_back(error)
-            raise StoreError(f"Cannot write to the database: {error}. Nothing was changed. {_REMEDY}") from error
+            raise StoreError(f"Cannot write to the database: {error}. Nothing was changed. Check the disk.") from error
         except BaseException as error:
             self._roll_back(error)
             raise

@@ -132,7 +132,7 @@ def _create_users_authority(directory: Path, validity: datetime.timedelta) -> x5
     except OSError as error:
         raise TlsError(
             f"Cannot create the authority of users in {str(directory)!r}: {error.strerror}. Nothing was renewed. "
-            "Correct it, then run the command again."
+            "Make the folder writable, then run the command again."
         ) from None
 
 

@@ -151,7 +151,7 @@ def test_a_failed_commit_changes_nothing(store: Store) -> None:
     transaction = store.transaction()
     after.apply(many)
     transaction.add(many, after)
-    message = r"^Cannot write to the database: database or disk is full\. Nothing was changed\. Check the disk of "
+    message = r"^Cannot write to the database: database or disk is full\. Nothing was changed\. Check the disk\.$"
     with pytest.raises(StoreError, match=message):
         transaction.commit()
     assert reopened(store) == state

@@ -117,8 +117,8 @@ class GuardedWriter:
                     _log.error("a transaction may have been executed", reason=error.details)
                     self._leadership.lose()
                     raise LeadershipLostError from None
-                remedy = "Check the nodes of etcd."
-                raise StoreError(f"Cannot write to etcd: {error.details}. Nothing was changed. {remedy}") from None
+                message = f"Cannot write to etcd: {error.details}. Nothing was changed. Check the nodes of etcd."
+                raise StoreError(message) from None
             if response.succeeded:
                 return int(response.header.revision)
             leader, current = (each.response_range.kvs for each in response.responses)
