@@ -85,7 +85,7 @@ ERRORS: dict[str, ErrorClass] = {
     "OPU614": ErrorClass("TLS files unusable", "A certificate or key is missing or invalid.", "Renew the named file."),
     "OPU615": ErrorClass("Endpoint not available", "The address or port cannot be used.", "Free or change the port."),
     "OPU616": ErrorClass(
-        "Controller does not serve", "The health check got no response in time.", "See the log of vipu-server."
+        "Controller does not serve", "The health check got no response in time.", "Start vipu-server, or see its log."
     ),
     "OPU617": ErrorClass("Hardware failed", "The IPU-Machine cannot do what was requested.", "See the agent's log."),
     "OPU618": ErrorClass("Internal error", "A defect of the program.", "Report it with the reference in the log."),

@@ -131,7 +131,14 @@ AREAS = (
         "administrators who write `pod.yml`, run the playbooks of the collection, or use a twin. "
         "[POD model](../pod-model.md) describes the files",
         {
-            "`pod.yml` and `machines.csv`": ("plugins/module_utils/pod", "plugins/inventory"),
+            "`pod.yml` and `machines.csv`": (
+                "plugins/module_utils/pod",
+                "plugins/module_utils/text_syntax.py",
+                "plugins/inventory",
+            ),
+            "Variables, and warnings of `openipu-pod validate`": tuple(
+                f"src/openipu/pod_files/{each}.py" for each in ("variables", "variable_values", "warnings")
+            ),
             "Playbooks": ("playbooks",),
             "Rack report and other modules": ("plugins/module_utils/*.py", "plugins/module_utils/report"),
             "Plug-ins of Ansible": (

@@ -359,8 +359,8 @@ def _header(
         if len(names) == 1 and delimiter in names[0]:
             raise PodError(path, line, "the columns are separated by %s: separate them with commas" % label)
     if not any(name in columns for name in names):
-        message = "the header line is missing: start the file with a line such as '%s'"
-        raise PodError(path, line, message % ",".join(required))
+        message = "the header line is missing: start the file with the names of its %d columns. It needs %s"
+        raise PodError(path, line, message % (len(names), ", ".join(required)))
     header = []
     for name in names:
         if name in columns:

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from openipu.pod_files import variable_values, variables
 from openipu.shared.pod import model
 from openipu.shared.pod.inventory_names import is_pod_file
 from openipu.shared.pod.load import PodError, load
@@ -33,6 +34,11 @@ class Mistake:
     def of(cls, error: PodError) -> Mistake:
         """Return the mistake of an error, with a path relative to the current folder."""
         return cls(os.path.relpath(error.file), error.line, error.column, error.message)
+
+    @classmethod
+    def below(cls, folder: Path, error: PodError) -> Mistake:
+        """Return the mistake of an error in a file whose path starts at a folder, or is absolute."""
+        return replace(cls.of(error), file=os.path.relpath(folder / error.file))
 
     @property
     def text(self) -> str:
@@ -70,11 +76,26 @@ def find(path: Path) -> Path:
 
 
 def read(path: Path) -> tuple[model.Pod | None, list[Mistake]]:
-    """Return the POD of a file, or None and its mistakes, in the order of their places."""
+    """Return the POD of a file, or None and its mistakes, in the order of their places.
+
+    Files of variables that Ansible cannot read are mistakes too, because no playbook runs then.
+    """
+    unreadable = _of_variables(path.parent)
     try:
-        return load(str(path)), []
+        pod = load(str(path))
     except PodError as error:
-        return None, [Mistake.of(each) for each in error.mistakes]
+        return None, [*(Mistake.of(each) for each in error.mistakes), *unreadable]
+    return (None if unreadable else pod), unreadable
+
+
+def _of_variables(folder: Path) -> list[Mistake]:
+    """Return the mistakes in files of variables beside a pod.yml."""
+    try:
+        found = variables.read(folder)
+    except OSError:
+        return []  # ansible-playbook reports it
+    templates = variable_values.without_quotes((folder / path).absolute() for path in found.files)
+    return [Mistake.below(folder, each) for each in (*found.invalid(folder), *templates)]
 
 
 def contents(pod: model.Pod) -> str:

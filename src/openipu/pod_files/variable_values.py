@@ -66,19 +66,29 @@ def invalid(files: Iterable[Path]) -> Iterator[PodError]:
 
     Files that are not YAML are left out.
     """
+    declared = _role_options()
+    for value in _values(files):
+        of_role = value.name in declared
+        option = declared[value.name] if of_role else settings().get(value.name)
+        if option:
+            yield from _check(value, option, of_role, required=of_role)
+
+
+def without_quotes(files: Iterable[Path]) -> Iterator[PodError]:
+    """Yield a mistake for each template without quotes, or without its end. Files that are not YAML are left out."""
+    for value in _values(files):
+        yield from _incomplete_templates(value)
+
+
+def _values(files: Iterable[Path]) -> Iterator[_Value]:
+    """Yield the variables in files whose values YAML can convert."""
     for path in files:
         try:
             block = read_yaml(str(path), Mistakes())
         except PodError:
             continue
-        declared = _role_options()
-        for name in block:
-            value = _Value(name, block[name], functools.partial(block.error, key=name))
-            yield from _templates_without_quotes(value)
-            of_role = name in declared
-            option = declared[name] if of_role else settings().get(name)
-            if option and name not in block.unusable:
-                yield from _check(value, option, of_role, required=of_role)
+        for name in (each for each in block if each not in block.unusable):
+            yield _Value(name, block[name], functools.partial(block.error, key=name))
 
 
 @functools.cache
@@ -133,17 +143,19 @@ def _role_options() -> Mapping[str, Option]:
     return found
 
 
-def _templates_without_quotes(value: _Value) -> Iterator[PodError]:
-    """Yield a mistake for each template in a value that is a mapping in YAML. Ansible rejects the file."""
+def _incomplete_templates(value: _Value) -> Iterator[PodError]:
+    """Yield a mistake for each template in a value that is a mapping in YAML, or a text without the end of it."""
     given = value.value
     if is_template(given):
         yield value.error(f"variable '{value.name}': the template has no quotes: write \"{{{{ … }}}}\"")
+    elif isinstance(given, str) and given.count("{{") > given.count("}}"):
+        yield value.error(f"variable '{value.name}': the template is not closed: add '}}}}'")
     elif isinstance(given, Block):
         for key in given:
-            yield from _templates_without_quotes(value.inner(given, key))
+            yield from _incomplete_templates(value.inner(given, key))
     elif isinstance(given, Items):
         for item in value.items():
-            yield from _templates_without_quotes(item)
+            yield from _incomplete_templates(item)
 
 
 def _check(value: _Value, option: Option, of_role: bool, required: bool = True) -> Iterator[PodError]:

@@ -73,7 +73,7 @@ class Variables:
         return bool(self.encrypted) or any(key.search(text) for text in self.files.values())
 
     def invalid(self, folder: Path) -> Iterator[PodError]:
-        """Yield a warning for each file that is not a mapping in YAML. Its file is relative to that of pod.yml."""
+        """Yield a mistake for each file that is not a mapping in YAML. Its file is relative to that of pod.yml."""
         for path in (path for path, text in self._texts.items() if not _is_valid(text)):
             try:
                 check_syntax_and_size(str(folder / path))
@@ -130,6 +130,8 @@ def read(folder: Path) -> Variables:
 
 def _is_valid(text: str) -> bool:
     """Return whether a text is a mapping in YAML, or empty. JSON with tabs is one, and comments are empty."""
+    if "\N{REPLACEMENT CHARACTER}" in text:  # not UTF-8
+        return False
     try:
         nodes = [each for each in yaml.parse(text, yaml.SafeLoader) if isinstance(each, yaml.NodeEvent)]
     except yaml.YAMLError:

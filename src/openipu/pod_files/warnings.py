@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from openipu.pod_files import first_pod, variable_values, variables
@@ -44,8 +42,7 @@ def of_variables(folder: Path) -> list[Mistake]:
     except OSError:
         return []
     values = variable_values.invalid((folder / path).absolute() for path in files.files)
-    found = [*files.invalid(folder), *files.mistyped(variable_values.role_variables()), *values]
-    return [replace(Mistake.of(each), file=os.path.relpath(folder / each.file)) for each in found]
+    return [Mistake.below(folder, each) for each in (*files.mistyped(variable_values.role_variables()), *values)]
 
 
 def _examples(pod: model.Pod) -> Iterator[PodError]:

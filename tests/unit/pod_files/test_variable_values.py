@@ -30,7 +30,8 @@ def file(tmp_path: Path) -> Path:
 def invalid(file: Path, text: str) -> list[tuple[int | None, int | None, str]]:
     """Return line, column and message of each mistake in a file."""
     file.write_text(text)
-    return [(each.line, each.column, each.message) for each in variable_values.invalid([file])]
+    found = (*variable_values.without_quotes([file]), *variable_values.invalid([file]))
+    return [(each.line, each.column, each.message) for each in found]
 
 
 @pytest.mark.parametrize(
@@ -96,6 +97,12 @@ def test_a_template_without_quotes_is_invalid(file: Path, text: str, name: str) 
     [(line, _column, message)] = invalid(file, text + "\n")
     assert message == f"variable '{name}': the template has no quotes: write \"{{{{ … }}}}\""
     assert line == text.count("\n") + 1
+
+
+@pytest.mark.parametrize("text", ["own: 'a {{ b }'", "own: ['{{ b']", "vipu_server_port: '{{ b'"])
+def test_a_template_without_its_end_is_invalid(file: Path, text: str) -> None:
+    [(_line, _column, message)] = invalid(file, text + "\n")
+    assert message.endswith(": the template is not closed: add '}}'")
 
 
 def test_each_item_of_a_list_has_its_line(file: Path) -> None:

@@ -58,7 +58,7 @@ def test_a_mistyped_name_is_a_warning(pod: PodFiles, file: str, name: str, messa
     assert (found["file"], found["line"]) == (file, 4)
 
 
-def test_a_file_that_is_not_yaml_is_a_warning(pod: PodFiles) -> None:  # noqa: F811
+def test_a_file_that_is_not_yaml_is_a_mistake(pod: PodFiles) -> None:  # noqa: F811
     """Ansible rejects it in each run."""
     pod.write()
     write(pod.folder, "group_vars/all.yml", "eos_connection:\n  username: admin\n password: x\n")
@@ -66,19 +66,20 @@ def test_a_file_that_is_not_yaml_is_a_warning(pod: PodFiles) -> None:  # noqa: F
     write(pod.folder, "group_vars/switches.json", '{\n\t"eos_config": {},\n\t"own": 1\n}\n')  # Ansible reads it as JSON
     write(pod.folder, "host_vars/tor1.yml", "token: !vault |\n  $ANSIBLE_VAULT;1.1;AES256\n  61\n")
     done = program("validate", ".")
-    warning, summary = done.output.splitlines()
-    assert warning.startswith("group_vars/all.yml:3:")
-    assert "warning: is not YAML: " in warning
-    assert summary.endswith(" 1 warning.")
+    mistake, summary = done.output.splitlines()
+    assert mistake.startswith("group_vars/all.yml:3:")
+    assert ": is not YAML: " in mistake
+    assert (done.exit_code, summary) == (1, "1 mistake.")
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("host: {{ name }}:80", '1:17: warning: is not YAML: the template has no quotes: write "{{ … }}"'),
-        ("- host", "1: warning: is not a mapping: write NAME: VALUE"),
-        ("host", "1: warning: is not a mapping: write NAME: VALUE"),
-        ("a: 1\nb: [1\nc: 2", "2:4: warning: is not YAML: this '[' is not closed: add ']'"),
+        ("host: {{ name }}:80", '1:17: is not YAML: the template has no quotes: write "{{ … }}"'),
+        ("- host", "1: is not a mapping: write NAME: VALUE"),
+        ("host", "1: is not a mapping: write NAME: VALUE"),
+        ("host: {{ name }}", "1:1: variable 'host': the template has no quotes: write \"{{ … }}\""),
+        ("a: 1\nb: [1\nc: 2", "2:4: is not YAML: this '[' is not closed: add ']'"),
     ],
 )
 def test_a_file_of_variables_has_remedies_of_its_own(pod: PodFiles, text: str, message: str) -> None:  # noqa: F811
@@ -86,8 +87,26 @@ def test_a_file_of_variables_has_remedies_of_its_own(pod: PodFiles, text: str, m
     write(pod.folder, "group_vars/all.yml", text + "\n")
     write(pod.folder, "group_vars/empty.yml", "---\n# nothing yet\n")
     write(pod.folder, "group_vars/null.yml", "--- ~\n")
-    warning, _summary = program("validate", ".").output.splitlines()
-    assert warning == f"group_vars/all.yml:{message}"
+    found, _summary = program("validate", ".").output.splitlines()
+    assert found == f"group_vars/all.yml:{message}"
+
+
+def test_a_rehearsal_rejects_it_before_the_twin_starts(pod: PodFiles) -> None:  # noqa: F811
+    pod.write()
+    write(pod.folder, "group_vars/all.yml", "eos_connection:\n  username: admin\n password: x\n")
+    write(pod.folder, "group_vars/pdus.yml", "pdu_redundant: maybe\n")
+    done = program("rehearse", ".", "--state-dir", pod.folder / "twin")
+    assert done.exit_code == 1
+    assert "group_vars/all.yml:3:2: is not YAML: " in done.output
+    assert "group_vars/pdus.yml:1:1: warning: variable 'pdu_redundant' must be true or false" in done.output
+    assert not (pod.folder / "twin").exists()
+
+
+def test_a_file_that_is_not_utf_8_is_a_mistake(pod: PodFiles) -> None:  # noqa: F811
+    pod.write()
+    write(pod.folder, "group_vars/all.yml", "")
+    (pod.folder / "group_vars/all.yml").write_bytes(b"own: \xe9\n")
+    assert program("validate", ".").output.startswith("group_vars/all.yml:1: is not UTF-8 text: save it as UTF-8\n")
 
 
 def test_own_variables_of_the_user_are_no_warning(tmp_path: Path) -> None:

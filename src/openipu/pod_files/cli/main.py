@@ -51,7 +51,7 @@ def validate(context: click.Context, folder: Path, output: str) -> None:
 
     Warnings are unknown models of switches and PDUs, bonds with links to several switches, and MAC addresses of
     examples. For group_vars and host_vars, they are mistyped names of variables, and values that roles or modules
-    would reject. Templates without quotes, and files that are not a mapping in YAML, are warnings too.
+    would reject. Files there that Ansible cannot read are mistakes.
     """
     path = _found(folder)
     pod, mistakes = files.read(path)

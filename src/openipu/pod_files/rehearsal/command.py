@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from openipu.pod_files import files
+from openipu.pod_files import files, warnings
 from openipu.pod_files.rehearsal.fault_names import parsed
 from openipu.pod_files.rehearsal.playbook import RehearsalError
 from openipu.pod_files.rehearsal.progress import Progress
@@ -35,7 +35,8 @@ def run(path: Path, state: Path, faults: Sequence[str], keep: bool, output: str)
     """Rehearse the POD of a file and print the report; return the exit status. Raises ProgramError."""
     pod, mistakes = files.read(path)
     if pod is None:
-        lines = "\n".join(mistake.text for mistake in mistakes)
+        found = warnings.of_variables(path.parent)
+        lines = "\n".join((*(each.text for each in mistakes), *(each.warning for each in found)))
         raise ProgramError(f"Cannot rehearse {path}: it is invalid.\n{lines}", files.PodFilesError.error_code)
     twin = Twin(state)
     progress = Progress(lambda text: click.echo(text, err=True), _QUIET_SECONDS if sys.stderr.isatty() else None)

@@ -26,8 +26,8 @@ def _rows() -> tuple[re.Pattern[str], ...]:
     page = (ROOT / "docs/reference/messages/pod.md").read_text()
     of_files = _SECTION.search(page)
     assert of_files
-    texts = [text for text in _ROW.findall(page) if text in of_files[0] or text.startswith("is not YAML")]
-    patterns = ("(?:.*: )?" + _pattern(text) + "(?:[.,:;] .*)?" for text in texts if _says_what(text))
+    texts = filter(_says_what, _ROW.findall(of_files[0]))
+    patterns = ("(?:.*: )?" + _pattern(text) + "(?:[.,:;] .*)?" for text in texts)
     return tuple(re.compile(pattern, re.DOTALL) for pattern in patterns)
 
 

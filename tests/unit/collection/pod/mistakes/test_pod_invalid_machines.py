@@ -78,7 +78,7 @@ ROWS = [
         "no header",
         [row(1), row(2)],
         1,
-        "the header line is missing: start the file with a line such as 'name,unit,bmc_mac,gw_mac,rnic_mac'",
+        "start the file with the names of its 7 columns. It needs name, unit, bmc_mac, gw_mac, rnic_mac",
     ),
     ("a column twice", [HEADER + ",unit", row(1) + ",1"], 1, "the column 'unit' is used twice"),
     ("an open quote", [HEADER, '"m1,rack1'], 2, "is not CSV"),
