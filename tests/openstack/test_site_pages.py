@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +31,6 @@ OPENSTACK = ROOT / "docs/how-to/openstack.md"
 HORIZON = ROOT / "docs/how-to/horizon.md"
 POD = Path("inventory/pod64")
 SECONDS = 600.0
-SERVER = """\
-- name: server2
-        bare_metal: true
-        macs: {data: 0c:42:a1:00:50:02}
-"""  # of the page for bare metal
 CLOUDS = {"admin": ADMIN_CLOUD, "kolla-admin-system": SYSTEM_CLOUD}  # names on the pages
 START = """
 . .venv/bin/activate
@@ -87,14 +82,8 @@ class Site:
         """Address and folders of the cloud."""
         return Cloud(self.folder / ".cache/openstack/cloud", NO_SECRETS)
 
-    def replace(self, path: Path, old: str, new: str) -> None:
-        """Replace a text of a file."""
-        text = (self.folder / path).read_text()
-        assert old in text, path
-        (self.folder / path).write_text(text.replace(old, new))
-
     def write(self, path: Path, settings: Any) -> None:
-        (self.folder / path).write_text(yaml.safe_dump(settings))
+        (self.folder / path).write_text(yaml.safe_dump(settings, sort_keys=False))
 
 
 @pytest.fixture(scope="module")
@@ -115,15 +104,25 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 def _adapt_pod(site: Site) -> None:
-    """Connect the POD to the controller of the twin, which is the open one, and free machines as on the page."""
-    pod = POD / "pod.yml"
-    site.replace(pod, "- name: server2\n", SERVER)
-    site.replace(pod, "controller: {server: server1, port: 8090}", "controller: {host: 127.3.1.101}")
-    for name in ("language", "production"):
-        (line,) = [line for line in (site.folder / pod).read_text().splitlines() if f"{{id: {name}," in line]
-        site.replace(pod, f"{line}\n", "")
+    """Connect the POD to the controller of the twin, which is the open one, and change it as the pages describe."""
+    path = POD / "pod.yml"
+    pod = yaml.safe_load((site.folder / path).read_text())
+    pod["controller"] = {"host": "127.3.1.101"}
+    for kind, removed in (("allocations", "production"), ("partitions", "language")):
+        pod[kind].remove(_named(pod[kind], "id", removed))
+    (rack,), (changed,) = pod["racks"], settings(BARE_METAL)["pod.yml"]["racks"]
+    assert rack["name"] == changed.pop("name")
+    for kind, devices in changed.items():
+        for device in devices:
+            _named(rack[kind], "name", device["name"]).update(device)
+    site.write(path, pod)
     connection = {"api_host": "{{ vipu_api_host }}", "api_port": "{{ vipu_api_port }}"}
     site.write(POD / "group_vars/controllers.yml", {"vipu_connection": connection})
+
+
+def _named(rows: list[dict[str, Any]], key: str, name: str) -> dict[str, Any]:
+    (row,) = (row for row in rows if row[key] == name)
+    return row
 
 
 def settings(page: Path) -> dict[str, Any]:
@@ -139,9 +138,13 @@ def test_nodes_of_ironic(site: Site) -> None:
     password = emulator.pop("password")
     vault = {"vault_bmc_password": password, "vault_idrac_password": password}
     for name, own in settings(BARE_METAL).items():
-        site.write(POD / name, {"openstack_bmc": {**own["openstack_bmc"], **emulator}, **vault})
+        if name.startswith("group_vars/"):
+            site.write(POD / name, {"openstack_bmc": {**own["openstack_bmc"], **emulator}, **vault})
     site.shell.run(CLIENT, 20)
-    run_page(BARE_METAL, site.shell, SECONDS)
+    for block in commands(BARE_METAL):
+        # Readers run the blocks of a port group in different shells, so none has the variables of another.
+        text = f"(\n{block.text})\n" if block.language == "sh" else block.text
+        run_block(replace(block, text=text), site.shell, SECONDS)
 
 
 @pytest.mark.timeout(1200)
