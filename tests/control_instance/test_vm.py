@@ -25,7 +25,7 @@ from tests.control_instance.guests import BOOT_SECONDS, NEEDS_QEMU, USER_DATA, G
 from tests.control_instance.lan import CONTROL, MACHINES, Host, Lan
 from tests.control_instance.ordering import CONTROLLER_VM, order
 from tests.control_instance.rendering import ADDRESS, BMC_ADDRESS, CONTROLLER, GW_ADDRESS, SETTINGS
-from tests.docs.blocks import commands
+from tests.docs.blocks import Block, commands
 from tests.docs.shell import Shell, run_block
 from tests.integration.bringup.own_twin import BIN
 from tests.waiting import until
@@ -150,7 +150,8 @@ def test_a_user_of_the_tenant_creates_and_removes_a_partition(vpod: Vpod) -> Non
 def test_the_commands_of_the_page_work(vpod: Vpod, tmp_path: Path) -> None:
     """The tenant receives the files of the user of the test before, and uses the endpoint.
 
-    The only VM of this test also has the role of the Poplar VM on the page.
+    The only VM of this test receives them in place of the Poplar VM. The host with the address of the Poplar VM has
+    the command lines, and gets a copy.
     """
     users, keys, authority = (tmp_path / name for name in ("vipu-users", ".ssh", ".config/openipu/server1"))
     for folder in (users, keys, authority):
@@ -166,15 +167,31 @@ def test_the_commands_of_the_page_work(vpod: Vpod, tmp_path: Path) -> None:
         f"Host *\nIdentityFile {keys}/id_ed25519\nUserKnownHostsFile {vpod.folder}/known_hosts\nLogLevel ERROR\n"
     )
     path = f"{BIN}:{os.environ['PATH']}"
-    shell = Shell(vpod.folder, tmp_path, {"PATH": path}, own_network=False, enter=vpod.tenant.command())
+    enter = vpod.tenant.command("unshare", "--mount")
+    shell = Shell(vpod.folder, tmp_path, {"PATH": path}, own_network=False, enter=enter)
+
+    def run(block: Block) -> None:
+        # In a subshell, no block has the folder of another.
+        text = f"(\n{block.text.replace('10.4.0.10', ADDRESS)}) < /dev/null\n"
+        run_block(replace(block, text=text), shell, BOOT_SECONDS)
+
+    pack, send, use, *verify = commands(PAGE)
     try:
         # ssh does not read the variable HOME. Its input is not that of the shell, which has the next commands.
         shell.run(f'ssh() {{ command ssh -F {config} "$@"; }}', 20)
-        for block in commands(PAGE):
-            text = f"{{\n{block.text.replace('10.4.0.10', ADDRESS)}}} < /dev/null\n"
-            run_block(replace(block, text=text), shell, BOOT_SECONDS)
+        run(pack)
+        run(send)
+        shell.run("ssh VM tar -c vipu < /dev/null | tar -C ~ -x", 300)
+        shell.keep_unchanged(tmp_path / "etc", "/etc")
+        endpoint = f'api-host="{ADDRESS}"\napi-port="8090"'  # as vpod_create.yml writes it into the Poplar VM
+        shell.run(f"mkdir -p /etc/vipu; echo '{endpoint}' > /etc/vipu/vipu-cli.hcl", 20)
+        for block in (use, *verify):
+            run(block)
     finally:
         shell.close()
+    corrected = (tmp_path / "vipu/alice.vipu-cli.hcl").read_text()
+    paths = [line.partition("=")[2].strip('"') for line in corrected.splitlines() if '"/' in line]
+    assert sorted(paths) == [f"{tmp_path}/vipu/{name}" for name in ("alice.crt", "alice.key", "ca.crt")]
     received = vpod.output("cd vipu && stat -c '%a %n' alice.*")
     assert received.splitlines() == [f"600 {name}" for name in PRIVATE]
 
