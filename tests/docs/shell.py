@@ -122,7 +122,7 @@ class Shell:
         self.run(f"mount --bind {file} /etc/hosts", 20)
 
     def keep_unchanged(self, scratch: Path, *folders: str) -> None:
-        """Keep what the shell writes below folders of this computer in a new folder, which ends with the shell."""
+        """Store writes below these folders in an overlay, which is removed with the shell."""
         commands = [f"mkdir {scratch}", f"mount -t tmpfs tmpfs {scratch}"]
         for number, folder in enumerate(folders):
             upper, work = f"{scratch}/{number}", f"{scratch}/{number}-work"
