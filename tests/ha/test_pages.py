@@ -31,8 +31,7 @@ class Hosts:
         assert made.apply()
         self.shell = Shell(made.authority, folder, {"TMPDIR": str(folder)})
         self.shell.keep_unchanged(folder / "changes", "/etc", "/var/lib")
-        self.shell.run("mkdir -p /etc/vipu/etcd /etc/openipu/etcd /etc/haproxy /var/lib/etcd /var/lib/vipu", 20)
-        self.shell.run("cp ca.crt client.* /etc/vipu/etcd/", 20)
+        self.shell.run("mkdir -p /etc/openipu/etcd /etc/haproxy /var/lib/etcd /var/lib/vipu", 20)
         self.shell.run("for file in ca.crt n1.*; do cp $file /etc/openipu/etcd/${file/n1/node}; done", 20)
         for address in NODES.values():
             self.shell.run(f"ip address add {address} dev lo", 20)
@@ -83,16 +82,19 @@ def test_the_commands_of_the_role_etcd_work(hosts: Hosts) -> None:
 
 def test_the_commands_of_the_page_work(hosts: Hosts) -> None:
     shell = hosts.shell
-    etcd, users, variables, create, controllers, migrate, back, client, haproxy, restore = (
+    etcd, users, files, variables, create, controllers, migrate, back, client, haproxy, restore = (
         block for block in commands(PAGE) if not block.not_run
     )
     hosts.start_etcd(etcd)
     run_block(replace(users, text=_with_passwords(users.text)), shell)
     shell.run(f"echo {PASSWORD} >password", 20)
     shell.run("export VIPU_SERVER_STORE_USER=vipu VIPU_SERVER_STORE_PASSWORD_FILE=$PWD/password", 20)
-    for block in (variables, create):
+    for block in (files, variables, create):
         run_block(block, shell)
+    keys = "/etc/vipu/etcd/client.key /etc/vipu/certs/{ca,users}/ca.key"
+    assert shell.run(f"stat --format %a {keys}", 20).split() == ["600"] * 3
     hosts.start_controllers(controllers)
+    run_block(client, shell)
     shell.run("vipu-server backup backup.tar.gz", 60)
 
     hosts.stop_controllers()
@@ -103,17 +105,21 @@ def test_the_commands_of_the_page_work(hosts: Hosts) -> None:
         run_block(block, shell)
 
     hosts.start_controllers(controllers)
-    run_block(replace(client, before="export VIPU_CLI_CONFIG=/var/lib/vipu/admin.vipu-cli.hcl"), shell)
+    shell.run("pushd /var/lib/vipu", 20)  # the file of the administrator is next to the database
+    run_block(client, shell)
+    shell.run("popd", 20)
 
     shell.run("pushd /etc/vipu/certs", 20)
     run_block(haproxy, shell)
+    assert shell.run("stat --format %a /etc/haproxy/vipu-client.pem", 20) == "600\n"
     (configuration,) = (block.text for block in blocks(PAGE) if block.text.startswith("defaults\n"))
     shell.run(f"haproxy -c -f /dev/stdin <<'END'\n{configuration}END\npopd", 20)
 
     hosts.stop_controllers()
     run_block(restore, shell)
+    shell.run("test -e /etc/vipu/certs.before-restore/ca/ca.key", 20)
     hosts.start_controllers(controllers)
-    run_block(replace(client, before="export VIPU_CLI_CONFIG=$PWD/admin.vipu-cli.hcl"), shell)
+    run_block(client, shell)
 
 
 def _with_passwords(text: str) -> str:
