@@ -19,7 +19,6 @@ from tests.waiting import until
 
 PAGE = ROOT / "docs/how-to/events.md"
 CONTROLLER, AWX = "10.1.3.101", "awx.example.com"
-TOKEN = "only-for-this-test"
 # A cluster whose only agent does not respond, so that its test fails at once.
 RACK = """
 .venv/bin/vipu-server --init
@@ -44,7 +43,7 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
     with checkout(tmp_path, more=("extensions/eda/",), **given) as made:
         made.name_host(AWX, tmp_path / "hosts")
         made.keep_unchanged(tmp_path / "changes", "/var/lib")
-        made.run(f"ip address add {CONTROLLER} dev lo; mkdir /var/lib/eda", 20)
+        made.run(f"ip address add {CONTROLLER} dev lo", 20)
         try:
             yield made
         finally:
@@ -53,7 +52,8 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
 
 def test_the_commands_of_the_page_work(shell: Shell, tmp_path: Path) -> None:
     folder = tmp_path / "openipu.pod"
-    install, archive, controller, drift, request = (block for block in commands(PAGE) if not block.not_run)
+    found = [block for block in commands(PAGE) if not block.not_run]
+    install, archive, state_folder, controller, settings, drift, request = found
     (folder / "rulebook").symlink_to(HOME)
     shell.run(".venv/bin/ansible-galaxy collection build --output-path dist .", 60)
     for block in (install, archive):
@@ -64,18 +64,18 @@ def test_the_commands_of_the_page_work(shell: Shell, tmp_path: Path) -> None:
     shell.run(RACK.format(host=CONTROLLER), 60)
     log, state = folder / "background.log", "/var/lib/eda/vipu-events.json"
 
-    run_block(controller, shell)
+    for block in (state_folder, controller):
+        run_block(block, shell)
     shell.run(f"until grep --quiet --no-messages ag01 {state}; do kill -0 $!; sleep 0.2; done", 120)
     shell.run(".venv/bin/vipu-admin test cluster cl0 || true", 60)
     until(lambda: "Cluster test of cl0 failed" in log.read_text(), 120, log.read_text)
     shell.run("test ! -e /var/lib/eda/tickets", 20)  # a dry run
 
-    names = {"event_webhook_token": TOKEN, "event_drift_workflow": "Correct drift", "event_organization": "IPU-POD"}
-    (folder / "variables.yml").write_text(variables + "".join(f"{name}: {each}\n" for name, each in names.items()))
+    run_block(settings, shell)
     with Server(tmp_path, {}, shell.listen(443), AWX) as server:
         post = f"curl --silent --show-error --fail --user {ADMINISTRATOR}:{PASSWORD} --request POST"
         token = json.loads(shell.run(f"{post} {server.url}/api/v2/tokens/", 20))["token"]
-        shell.run(f"export CONTROLLER_OAUTH_TOKEN={token} TOKEN={TOKEN}", 20)
+        shell.run(f"export CONTROLLER_OAUTH_TOKEN={token}", 20)
         run_block(drift, shell)
         shell.run("curl --silent --retry 60 --retry-delay 1 --retry-connrefused http://127.0.0.1:5002/", 90)
         run_block(request, shell)
