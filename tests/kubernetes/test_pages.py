@@ -6,6 +6,7 @@ Pods are hollow, so no program of the operator runs.
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 
 from tests import ROOT
 from tests.docs.blocks import blocks
-from tests.docs.shell import run_page
+from tests.docs.shell import Shell, run_page
 from tests.kubernetes.charts import MONITORING
 from tests.kubernetes.cluster import Cluster
 from tests.kubernetes.pages import page_shell
@@ -25,6 +26,7 @@ from tests.kubernetes.releases import CompletingNode
 pytestmark = pytest.mark.timeout(1800)  # a page runs Ansible several times
 HOW_TO = ROOT / "docs/how-to/kubernetes.md"
 NODES = ("poplar1", "server2", "server3")  # of the pages
+NAMESPACE = "ipu-operator"  # of the role and the pages. That of the shell is ``default``.
 DELETED_JOB = "tests/kubernetes/deleted_job.yml"
 # Variables of the inventory that the page does not have: its key is in a vault, and hollow pods run no job.
 VARIABLES = "\nvault_vipu_access_key: secret\nipu_operator_verify: false\n"
@@ -53,9 +55,12 @@ def test_the_commands_of_the_alerts_work(empty: Cluster, tmp_path: Path) -> None
     for kind in MONITORING:
         empty.kubectl("wait", "--for=condition=Established", f"crd/{kind.lower()}s.monitoring.coreos.com")
     with page_shell(empty, tmp_path) as shell:
+        shell.run(f"helm install gc charts/ipu-operator --namespace {NAMESPACE} --create-namespace", 240)
         run_page(ROOT / "docs/how-to/kubernetes-alerts.md", shell)
+        assert releases(shell) == [("gc", NAMESPACE)]
     for kind in MONITORING:
-        assert len(empty.get(f"{kind.lower()}s")["items"]) == 1
+        found = empty.get(f"{kind.lower()}s", everywhere=True)["items"]
+        assert [each["metadata"]["namespace"] for each in found] == [NAMESPACE]
 
 
 def test_the_commands_of_the_how_to_work(empty: Cluster, tmp_path: Path) -> None:
@@ -66,7 +71,14 @@ def test_the_commands_of_the_how_to_work(empty: Cluster, tmp_path: Path) -> None
             (home / name).parent.mkdir()
             (home / name).write_text(content)
         run_page(HOW_TO, shell, 600)
+        assert releases(shell) == []  # the role removes those of its namespace only
     assert empty.get("ipujobs")["items"] == []
+
+
+def releases(shell: Shell) -> list[tuple[str, str]]:
+    """Return name and namespace of all Helm releases."""
+    listed = json.loads(shell.run("helm list --all-namespaces --output json 2>/dev/null", 60))
+    return [(each["name"], each["namespace"]) for each in listed]
 
 
 def custom_resource(kind: str) -> dict[str, Any]:
