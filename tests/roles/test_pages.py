@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -52,11 +53,12 @@ time_servers: []
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ8hKF1Jrj1t0Yq0S9Yk0k0sJm1n0p7Q2r3s4t5u6v7w ipuuser\n"
 BACKUP = "vipu-20261121T031700.000000Z.tar.gz"
 SECONDS = 900
+VIPU_SERVER = "roles/vipu_server/README.md"
 # The role common closes ports, so its page is the last one.
 PAGES = (
     "roles/openipu/README.md",
     "docs/how-to/controller-host.md",
-    "roles/vipu_server/README.md",
+    VIPU_SERVER,
     "docs/how-to/management-server.md",
     "docs/how-to/poplar-servers.md",
     "docs/how-to/monitoring.md",
@@ -95,6 +97,8 @@ def test_the_commands_of_the_pages_work(shell: Shell, tmp_path: Path) -> None:
         for block in commands(ROOT / page):
             if not block.not_run:
                 run_block(adapted(block, folder), shell, SECONDS)
+    # Now the host has a firewall, with the rule that the page shows for the control node.
+    run_block(next(block for block in commands(ROOT / VIPU_SERVER) if ":2112/metrics" in block.text), shell)
 
 
 def write_inventory(folder: Path) -> None:
@@ -104,13 +108,16 @@ def write_inventory(folder: Path) -> None:
     (folder / "machines.csv").write_text("".join(lines[:3]))  # header and first machine
     (folder / "keys/ipuuser.pub").write_text(KEY)
     users = shown("docs/how-to/poplar-servers.md", "poplar_server_users")["poplar_server_users"]
-    variables = {**yaml.safe_load(VARIABLES), "poplar_server_users": users}
+    [rule] = shown(VIPU_SERVER, "common_allow")["common_allow"]
+    given = yaml.safe_load(VARIABLES)
+    allow = [{**rule, "sources": given["common_ansible_sources"]}]
+    variables = {**given, "poplar_server_users": users, "common_allow": allow}
     (folder / "group_vars/all.yml").write_text(yaml.safe_dump(variables))
-    connection = shown("roles/vipu_server/README.md", "vipu_login")
+    connection = shown(VIPU_SERVER, "vipu_login")
     (folder / "group_vars/controllers.yml").write_text(yaml.safe_dump(connection))
 
 
-def shown(page: str, name: str) -> dict[str, object]:
+def shown(page: str, name: str) -> dict[str, Any]:
     """Return the variables that a page shows with this one."""
     found = (yaml.safe_load(block.text) for block in blocks(ROOT / page) if block.language == "yaml")
     return next(values for values in found if isinstance(values, dict) and name in values)
