@@ -60,6 +60,7 @@ def _check_scalar(
 
 def is_template(value: t.Any) -> bool:
     """Return whether a value is a template without quotes: a mapping in YAML whose only key is a mapping."""
+    # Such a key is read as the text of a mapping in Python.
     return isinstance(value, Block) and len(value) == 1 and next(iter(value)).startswith(("{'", '{"', "{}"))
 
 
