@@ -75,6 +75,7 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def clear_caches():
+    gc.unfreeze()  # imports of large libraries hide all objects
     for each in gc.get_objects():
         if isinstance(each, functools._lru_cache_wrapper):
             each.cache_clear()

@@ -28,6 +28,7 @@ def snapshot() -> Snapshot:
         "sockets": {fd: target for fd, target in _descriptors().items() if target.startswith("socket:")},
         "signals": {number.name: str(signal.getsignal(number)) for number in signal.Signals},
         "working folder": {"path": str(Path.cwd())},
+        "garbage": {"collected": gc.isenabled()},
     }
 
 
@@ -73,6 +74,7 @@ def main(names: list[str]) -> None:
         if found := differences(before, after):
             effects[name] = found
         before = after
+    gc.unfreeze()  # imports of large libraries hide all objects
     engines = sum(type(each).__name__ == "SnmpEngine" for each in gc.get_objects())
     if engines:
         effects["all modules"] = [f"SNMP engines: {engines}"]

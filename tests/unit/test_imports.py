@@ -55,6 +55,7 @@ def test_all_effects_are_noticed(tmp_path: Path) -> None:
         "import socket; opened = socket.socket()": "sockets ",
         "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)": "signals SIGTERM: 0 -> 1",
         "import os; os.chdir('/')": "working folder path: ",
+        "import gc; gc.disable()": "garbage collected: True -> False",
         "from pysnmp.entity.engine import SnmpEngine; made = SnmpEngine()": None,
     }
     names = [f"effective{number}" for number in range(len(lines))]

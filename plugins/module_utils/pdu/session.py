@@ -16,14 +16,16 @@ import typing as t
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 
+from ..garbage import large_import
 from ..reconcile import UserError
 
 try:
-    from pyasn1.type.univ import Integer  # type: ignore[import-untyped]  # it has no types
-    from pysnmp import error as snmp_error
-    from pysnmp.hlapi.v3arch import asyncio as snmp
-    from pysnmp.proto import errind
-    from pysnmp.proto.rfc3412 import MsgAndPduDispatcher
+    with large_import():
+        from pyasn1.type.univ import Integer  # type: ignore[import-untyped]  # it has no types
+        from pysnmp import error as snmp_error
+        from pysnmp.hlapi.v3arch import asyncio as snmp
+        from pysnmp.proto import errind
+        from pysnmp.proto.rfc3412 import MsgAndPduDispatcher
 except ImportError:
     HAS_PYSNMP = False
 else:

@@ -12,11 +12,14 @@ from __future__ import annotations
 import importlib
 import os
 
+from ..garbage import large_import
+
 _VARIABLE = "GRPC_VERBOSITY"
 _given = os.environ.get(_VARIABLE)
 os.environ.setdefault(_VARIABLE, "NONE")
 try:
-    importlib.import_module("grpc")
+    with large_import():
+        importlib.import_module("grpc")
     HAS_GRPC = True
 except ImportError:
     HAS_GRPC = False

@@ -6,8 +6,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import gc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 YOUNG_OBJECTS = 3_000
 """New objects that start a search for cyclic garbage. The default of Python is 700.
@@ -21,21 +20,6 @@ def trim() -> None:
     function = _malloc_trim()
     if function is not None:
         function(0)
-
-
-@contextmanager
-def without_collections() -> Iterator[None]:
-    """Search for no cyclic garbage, while many objects are created that stay.
-
-    Otherwise, 10,000 partitions start many searches, which take a tenth of the time of the start (measured).
-    """
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def reduce_collections() -> None:

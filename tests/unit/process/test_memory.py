@@ -51,17 +51,6 @@ def test_objects_of_the_start_are_not_searched() -> None:
     assert kept[0] in gc.get_objects()
 
 
-def test_nothing_is_searched_while_records_are_read() -> None:
-    with memory.without_collections():
-        first = weakref.ref(Node())
-        for _ in range(10 * memory.YOUNG_OBJECTS):
-            Node()
-        assert first() is not None
-    gc.collect()
-    assert first() is None
-    assert gc.isenabled()
-
-
 def test_objects_of_the_start_are_freed_when_they_are_replaced(request: pytest.FixtureRequest) -> None:
     record = threading.Event()
     freed = weakref.ref(record)

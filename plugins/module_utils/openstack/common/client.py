@@ -16,12 +16,14 @@ import stat
 import typing as t
 from concurrent.futures import ThreadPoolExecutor, wait
 
+from ...garbage import large_import
 from ...reconcile import Object, UserError
 
 try:
-    import openstack
-    from keystoneauth1 import exceptions as auth_errors
-    from openstack import exceptions as sdk_errors
+    with large_import():
+        import openstack
+        from keystoneauth1 import exceptions as auth_errors
+        from openstack import exceptions as sdk_errors
 
     HAS_OPENSTACK = True
 except ImportError:

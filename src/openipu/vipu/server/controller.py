@@ -12,6 +12,7 @@ from pathlib import Path
 import structlog
 
 from openipu.process import memory
+from openipu.shared.garbage import without_collections
 from openipu.shared.vipu.client import ACCESS_KEY_METADATA, USER_ID_METADATA
 from openipu.vipu.api.addresses import ListenAddress
 from openipu.vipu.api.auth import Authenticator
@@ -88,7 +89,7 @@ class Server:
         raises an error when records that were read may be outdated. ``metrics`` and ``endpoints``: those that accept
         connections already, on the addresses in ``settings``.
         """
-        with memory.without_collections():
+        with without_collections():
             self.controller = RecordWriter(store or Store(settings.database))
         self.lifecycle = make_lifecycle(self.controller, settings.lifecycle)
         authenticator = None
