@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 
 from ...garbage import large_import
 from ...reconcile import Object, UserError
+from . import token_cache
 
 try:
     with large_import():
@@ -95,6 +96,7 @@ class Cloud:
         self._options = options
         self._concurrency = concurrency
         self._connection: t.Any = None
+        self._stored_login: str | None = None
         self._pool: ThreadPoolExecutor | None = None
 
     def close(self) -> None:
@@ -102,8 +104,7 @@ class Cloud:
         if self._pool:
             self._pool.shutdown(cancel_futures=True)
         if self._connection:
-            with contextlib.suppress(Exception):
-                self._connection.close()
+            token_cache.close(self._connection, self._stored_login)
 
     @property
     def connection(self) -> t.Any:
@@ -114,7 +115,14 @@ class Cloud:
             )
         if self._connection is None:
             with self._convert_errors("Keystone"):
-                self._connection = openstack.connect(**self._options)
+                try:
+                    self._connection = openstack.connect(**self._options)
+                except token_cache.READ_ERRORS as error:
+                    raise CloudError(
+                        "Cannot read the stored token of the cloud: %s. Unlock the keyring, or remove the token from "
+                        "it, or auth from cache in clouds.yaml." % token_cache.reason(error)
+                    ) from error
+                self._stored_login = token_cache.login_of(self._connection)
         return self._connection
 
     def authorize(self) -> str:
