@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from openipu.process import network_namespace
 from openipu.process.failures import Program, ProgramError, program_error
@@ -239,8 +240,18 @@ def start_machine(twin: Twin, agents: tuple[str, ...]) -> None:
             _report(f"The controller has not reached {agent} within {arrival.SECONDS:g} s: {reason or 'no reason'}")
 
 
-def _complete_verb(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
-    return [verb for verb in fault_lines.VERBS if verb.startswith(incomplete)]
+class _FaultVerb(click.ParamType[str]):
+    """Verb of a fault. ``fault_lines`` validates it together with its arguments."""
+
+    name = "verb"
+
+    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:
+        """Return the verbs."""
+        return f"Choose from {', '.join(fault_lines.VERBS)}."
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Return the verbs that begin with ``incomplete``."""
+        return [CompletionItem(verb) for verb in fault_lines.VERBS if verb.startswith(incomplete)]
 
 
 _VERBS = "\n".join(f"  {f'{name} {verb.takes}':<38} {verb.does}" for name, verb in fault_lines.VERBS.items())
@@ -251,7 +262,7 @@ _VERBS = "\n".join(f"  {f'{name} {verb.takes}':<38} {verb.does}" for name, verb 
     f"{_VERBS}\n\n"
     "Write a PORT as ag03:5 (IPU-Link), ag03:gw1 (GW-Link), ag03:sync6 (Sync-Link) or tor1:Ethernet9/1 (switch)."
 )
-@click.argument("verb", shell_complete=_complete_verb)
+@click.argument("verb", type=_FaultVerb())
 @click.argument("words", nargs=-1, metavar="[ARGUMENT]...")
 @_command
 def fault(twin: Twin, verb: str, words: tuple[str, ...]) -> None:

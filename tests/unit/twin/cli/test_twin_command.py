@@ -7,6 +7,7 @@ import json
 import sys
 from pathlib import Path
 
+import click
 import pytest
 import yaml
 from click.testing import CliRunner, Result
@@ -132,6 +133,19 @@ def test_messages_contain_the_path_of_a_program(monkeypatch):
 def test_an_invalid_fault_has_a_remedy(tmp_path, words, message):
     done = twin("fault", *words, "--state-dir", tmp_path)
     assert (done.exit_code, done.output.strip()) == (1, f"Error OPU801: {message}")
+
+
+def test_a_fault_without_verb_lists_the_verbs():
+    done = twin("fault")
+    assert done.exit_code == 2
+    assert done.output.splitlines()[-1] == f"Error: Missing argument 'VERB'. Choose from {', '.join(VERBS)}."
+
+
+def test_the_verbs_of_faults_are_completed():
+    command = main.commands["fault"]
+    verb = next(each for each in command.params if each.name == "verb")
+    context = click.Context(command)
+    assert [each.value for each in verb.shell_complete(context, "ver")] == ["version", "versions"]
 
 
 def test_a_fault_file_is_validated_before_the_start(tmp_path):
