@@ -62,6 +62,10 @@ class Mistake:
 def find(path: Path) -> Path:
     """Return the file ``pod.yml`` of a folder, or the path itself if it is a file. Raises PodFilesError."""
     if not path.is_dir():
+        if path.suffix.lower() == ".csv":
+            raise PodFilesError(
+                f"Cannot read a POD from {path}: it is a table. Name its pod.yml, or the folder of both."
+            )
         return path
     for name in _NAMES:
         if (path / name).exists():

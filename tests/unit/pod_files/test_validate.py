@@ -217,6 +217,18 @@ def test_the_file_of_a_folder_is_found(tmp_path):
     assert "it has no pod.yml. Create one with 'openipu-pod init" in program("validate", tmp_path / "empty").output
 
 
+@pytest.mark.parametrize("command", ["validate", "rehearse"])
+@pytest.mark.parametrize("name", ["machines.csv", "rack1.CSV"])
+def test_a_table_is_no_pod(pod, command, name):
+    pod.write()
+    (pod.folder / name).write_text(pod.machines_csv.read_text())
+    done = program(command, name)
+    assert done.exit_code == 1
+    assert done.output == (
+        f"Error OPU300: Cannot read a POD from {name}: it is a table. Name its pod.yml, or the folder of both.\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("value", "message"),
     [
