@@ -26,6 +26,7 @@ _PREFIXED = re.compile(r"[-+]?0([box])\w+")  # a number in another base, or a te
 _BASES = {"b": "binary", "o": "octal", "x": "hexadecimal"}
 _PREFIXED_MESSAGE = "invalid value '%s': this is the %s form of %d. Write %d, or quote a text"
 
+_MAX_ITEMS = 5  # in a remedy
 _RANGE = re.compile(r"\[\w*:\w*\]")  # of hosts, in patterns of Ansible
 _TYPOGRAPHIC = re.compile("[\u2018-\u201f]")  # quotation marks
 
@@ -105,6 +106,19 @@ def mapping_remedy(name: str, option: t.Mapping[str, t.Any], value: t.Any) -> st
         return "write '%s: {NAME: VALUE}'" % name
     keys = ", ".join(option["schema"].declared)
     return "its keys are %s, as in '%s: %s'" % (keys, name, _example(option, value))
+
+
+def list_remedy(name: str, option: t.Mapping[str, t.Any], value: t.Any) -> str:
+    """Return what to write instead of a single value or a mapping, for a key whose value is a list."""
+    if "schema" in option:
+        schema, names = option["schema"], list(value) if isinstance(value, dict) else [value]
+        first, example = schema.first_key, names[0] if names else None
+        required = [key for key, each in schema.declared.items() if each.get("required") and key != first]
+        pairs = ["%s: %s" % (first, _example(schema.declared[first], example)), *("%s: …" % key for key in required)]
+        return "its items are mappings, as in '%s: [{%s}]'" % (name, ", ".join(pairs))
+    items = list(value) if isinstance(value, dict) else str(value).replace(",", " ").split()
+    fits = 0 < len(items) <= _MAX_ITEMS and all(map(option.get("form", TEXT).accepts, items))
+    return "write [%s]" % ", ".join(items if fits else ["VALUE", "VALUE"])
 
 
 def _example(option: t.Mapping[str, t.Any], value: t.Any) -> str:

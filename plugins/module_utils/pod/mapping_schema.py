@@ -15,7 +15,7 @@ import typing as t
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.common.validation import check_type_bool, check_type_int
 
-from .forms import TEXT, Form, mapping_remedy
+from .forms import TEXT, Form, list_remedy, mapping_remedy
 from .mistakes import Mistakes, PodError, unknown
 from .source import IDENTIFIERS, Block, Items
 
@@ -31,7 +31,6 @@ _SCALARS: dict[str, tuple[t.Callable[[t.Any], t.Any], str]] = {
 _DIGITS = re.compile(r"[-+]?[0-9]+")
 _UNLIKE_BOOL = {"str": "quote it", "int": "write a number"}  # types with the remedy for a truth value
 _MISTYPED = 0.8  # similarity from which a key is a mistyped one of the same mapping
-_MAX_ITEMS = 5  # in a remedy
 _DASHES = "write '- ' before each item"
 _COLLECTIONS = {"list": (Items, "a list"), "dict": (Block, "a mapping")}
 
@@ -64,16 +63,17 @@ def is_template(value: t.Any) -> bool:
     return isinstance(value, Block) and len(value) == 1 and next(iter(value)).startswith(("{'", '{"', "{}"))
 
 
-def _type_remedy(block: Block, name: str, form: type | None, item: t.Collection[str]) -> str:
-    """Return how to make a list or a mapping of a value, empty if that is not obvious. ``item`` are keys of an item."""
+def _type_remedy(block: Block, name: str, form: type | None, option: t.Mapping[str, t.Any]) -> str:
+    """Return how to make a list or a mapping of a value, empty if that is not obvious."""
     value = block[name]
-    if form is Items and isinstance(value, Block):
-        remedy = "write '[' before it and ']' after it" if value.line == block.lines.get(name) else _DASHES
-        return remedy if value and all(key in item for key in value) else ""
-    if form is Items and isinstance(value, str) and not item:
-        items = value.replace(",", " ").split()
-        return "write [%s]" % ", ".join(items) if 0 < len(items) <= _MAX_ITEMS else ""
-    keys = form is Block and isinstance(value, Items) and value and all(isinstance(each, Block) for each in value)
+    if form is Items:
+        known = option["schema"].declared if "schema" in option else ()
+        if isinstance(value, Block) and value and all(key in known for key in value):
+            return "write '[' before it and ']' after it" if value.line == block.lines.get(name) else _DASHES
+        return list_remedy(name, option, value)
+    if form is Block and not isinstance(value, Items):
+        return mapping_remedy(name, option, value)
+    keys = form is Block and value and all(isinstance(each, Block) for each in value)
     return "remove '- ' before its keys" if keys else ""
 
 
@@ -287,7 +287,8 @@ class MappingSchema:
             raise block.error(message + ("" if self.spec[name].get("required") else ", or remove the key"), name)
         if self.declared[name].get("single"):
             if isinstance(value, Block):
-                raise block.error("%s: '%s' must be a single value or a list" % (subject, name), name)
+                message = "%s: '%s' must be a single value or a list: %s"
+                raise block.error(message % (subject, name, list_remedy(name, self.declared[name], value)), name)
             if not isinstance(value, Items):
                 kind, form = "str", None
         if kind == "raw":
@@ -297,10 +298,7 @@ class MappingSchema:
         if is_template(value):
             raise self._template(block, name, subject)
         if not isinstance(value, form) if form else isinstance(value, (Block, Items)):
-            nested = self.declared[name].get("schema")
-            remedy = self.elsewhere.get(name) or _type_remedy(block, name, form, nested.declared if nested else ())
-            if form is Block and not isinstance(value, Items):
-                remedy = mapping_remedy(name, self.declared[name], value)
+            remedy = self.elsewhere.get(name) or _type_remedy(block, name, form, self.declared[name])
             line = value.line if isinstance(value, Block) and form else None
             message = "%s: '%s' must be %s%s" % (subject, name, expected, ": " + remedy if remedy else "")
             error = block.error(message, name, line)
@@ -317,7 +315,8 @@ class MappingSchema:
             with mistakes.collect():
                 if elements == "dict":
                     if not isinstance(item, Block):
-                        remedy = ": write {%s: %s}" % (self._first_key(name), item) if isinstance(item, str) else ""
+                        first = self.declared[name]["schema"].first_key
+                        remedy = ": write {%s: %s}" % (first, item) if isinstance(item, str) else ""
                         message = "%s: '%s' must be a list of mappings%s" % (subject, name, remedy)
                         raise block.error(message, name, line)
                 elif is_template(item):
@@ -330,10 +329,10 @@ class MappingSchema:
                 _check_scalar(block, name, elements, item, "%s: each value of '%s' must be %s, not %s", subject, line)
         mistakes.check()
 
-    def _first_key(self, name: str) -> str:
-        """Return the key that identifies the mappings in a list, or their first key."""
-        keys = self.declared[name]["schema"].declared
-        return next((key for key in IDENTIFIERS if key in keys), next(iter(keys)))
+    @property
+    def first_key(self) -> str:
+        """Key that identifies the mappings in a list, or their first key."""
+        return next((key for key in IDENTIFIERS if key in self.declared), next(iter(self.declared)))
 
     def _check_choices(self, block: Block, name: str, subject: str) -> None:
         """Reject all values of a key that are none of its choices."""

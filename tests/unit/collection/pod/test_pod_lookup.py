@@ -43,7 +43,7 @@ def test_files_are_read_once_and_callers_cannot_change_the_data(pod):
         ("agent", "pod.yml", "Cannot look up 'agent': the name is unknown. Choose from services, agents,"),
         ("openstack_config", "pod.yml", "Cannot look up 'openstack_config' of FILE: the POD has no OpenStack."),
         ("kubernetes_controllers", "pod.yml", "of FILE: the POD has no Kubernetes. Add the key kubernetes."),
-        ("agents", "invalid.pod.yml", "FILE, line 9: pod 'test': 'users' must be a list (OPU300)"),
+        ("agents", "invalid.pod.yml", "FILE, line 9: pod 'test': 'users' must be a list: its items are mappings"),
         ("agents", "missing.pod.yml", "FILE: the file does not exist"),
     ],
 )

@@ -122,20 +122,51 @@ def test_the_message_names_the_right_form_or_place(pod, rack_tail, tail, message
 
 
 @pytest.mark.parametrize(
-    ("rack_tail", "tail", "end"),
+    ("rack_tail", "tail", "remedy"),
     [
-        (", switches: tor1 mgmt1", "", "'switches' must be a list"),
-        (", switches: {tor1: {kind: data}}", "", "'switches' must be a list"),
-        ("", "users:\n  alice:\n    role: user\n", "'users' must be a list"),
-        ("", "kubernetes: {servers: {s1: 1}}\n", "'servers' must be a list"),
-        ("", "kubernetes: [a, b]\n", "'kubernetes' must be a mapping"),
-        ("", "kubernetes: [13]\n", "'kubernetes' must be a mapping"),
-        ("", "kubernetes: []\n", "'kubernetes' must be a mapping"),
+        (", switches: tor1", "", "its items are mappings, as in 'switches: [{name: tor1, kind: …}]'"),
+        (", switches: tor1 mgmt1", "", "its items are mappings, as in 'switches: [{name: …, kind: …}]'"),
+        (", switches: 2", "", "its items are mappings, as in 'switches: [{name: …, kind: …}]'"),
+        (", switches: {tor1: {kind: data}}", "", "its items are mappings, as in 'switches: [{name: tor1, kind: …}]'"),
+        (", pdus: {'p 1': {}}", "", "its items are mappings, as in 'pdus: [{name: …}]'"),
+        (
+            ", cables: {s1: {port: a}}",
+            "",
+            "its items are mappings, as in 'cables: [{device: s1, connector: …, switch: …, port: …}]'",
+        ),
+        ("", "users:\n  alice:\n    role: user\n", "its items are mappings, as in 'users: [{id: alice}]'"),
+        ("", "users: {}\n", "its items are mappings, as in 'users: [{id: …}]'"),
+        ("", "kubernetes: {servers: {s1: 1, s2: }}\n", "write [s1, s2]"),
+        ("", "kubernetes: {servers: 5}\n", "write [5]"),
+        ("", "kubernetes: {servers: {}}\n", "write [VALUE, VALUE]"),
+        ("", "kubernetes: {servers: a b c d e f}\n", "write [VALUE, VALUE]"),
+        ("", "kubernetes: {servers: {'{': 1}}\n", "write [VALUE, VALUE]"),
     ],
 )
-def test_a_value_of_another_structure_has_no_remedy(pod, rack_tail, tail, end):
+def test_the_form_of_a_list_is_shown(pod, rack_tail, tail, remedy):
     found = [each for _line, each in mistakes(pod.write(rack_tail=rack_tail, tail=tail))]
-    assert [each for each in found if each.endswith(end)] == found[:1]
+    assert [each for each in found if each.endswith(f"must be a list: {remedy}")] == found[:1]
+
+
+def test_the_form_of_racks_is_shown(pod):
+    path = pod.write()
+    path.write_text(path.read_text().replace("racks:\n  - {name: rack1, ", "racks:\n  rack1: {"))
+    assert mistakes(path) == [
+        (6, "pod 'test': 'racks' must be a list: its items are mappings, as in 'racks: [{name: rack1, number: …}]'")
+    ]
+
+
+def test_the_form_of_several_controllers_is_shown(pod):
+    ((_line, message),) = mistakes(
+        pod.write(drop="controller", tail="controller: {host: {c1: 10.3.1.1, c2: 10.3.1.2}}\n")
+    )
+    assert message == "controller: 'host' must be a single value or a list: write [c1, c2]"
+
+
+@pytest.mark.parametrize("value", ["[a, b]", "[13]", "[]"])
+def test_a_list_in_the_place_of_a_mapping_has_no_remedy(pod, value):
+    found = [each for _line, each in mistakes(pod.write(tail=f"kubernetes: {value}\n"))]
+    assert [each for each in found if each.endswith("'kubernetes' must be a mapping")] == found[:1]
 
 
 @pytest.mark.parametrize("port", ["Et9-Et10", "Et29-32", "et29/1-et32/1", "Ethernet1/1-Ethernet40/1"])
