@@ -37,6 +37,11 @@ _UNREADABLE = "that cannot start any token"
 _TEMPLATES = ("{{", "{%")
 TEMPLATE = "is not YAML: templates are not rendered here: write the value"  # of pod.yml; variables have templates
 _IN_QUOTES = re.compile(r"\"[^\"]*\"|'[^']*'")
+_BRACKET = re.compile(r"[\[\]{}]")
+_NOT_CLOSED = "is not YAML: this '%s' is not closed: add '%s'"
+_NOT_CLOSED_BEFORE_ITEMS = "is not YAML: this '%s' is not closed: remove it, because items with '- ' follow"
+_BEFORE_ITEMS = "is not YAML: items with '- ' follow this '%s': remove it and its '%s', or the dashes"
+_NO_VALUE = "is not YAML: this ',' follows no value: write one, or remove the comma"
 _SPACES = "\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"  # that look like a space
 _UNUSUAL_SPACE = re.compile("[%s]" % _SPACES)
 # Characters in the place of a space, of the dash of a list item, and of a colon or comma of Chinese keyboards.
@@ -50,7 +55,9 @@ _CONFLICT = ("<<<<<<< ", "=======", ">>>>>>> ")  # lines of Git
 _COMMENT = re.compile(r"(?:^|\s)#.*")
 _DASH_WITHOUT_SPACE = re.compile(r"\s*-[\w{\[\"']")
 _FLOW = {"while parsing a flow mapping": ("{", "}"), "while parsing a flow sequence": ("[", "]")}
-_CLOSING = {closing: opening for opening, closing in _FLOW.values()}
+_FLOW_NODE = "while parsing a flow node"  # the parser does not name the bracket
+_OPENING = dict(_FLOW.values())
+_CLOSING = {closing: opening for opening, closing in _OPENING.items()}
 _QUOTED = "while scanning a quoted scalar"
 _SIMPLE_KEY = "while scanning a simple key"
 
@@ -162,14 +169,48 @@ class _Explanation:
         """Return an opening bracket without the closing one, or a closing one without the opening one."""
         place, begin = self._problem.place, self._problem.begin
         found = self._line(place.line)[place.column - 1 : place.column]
+        if self._problem.context == _FLOW_NODE:
+            return self._in_brackets(found)
         if self._problem.context not in _FLOW or not begin:
             opening = _CLOSING.get(found)
             return (place, "is not YAML: this '%s' has no '%s': remove it" % (found, opening)) if opening else None
         opening, closing = _FLOW[self._problem.context]
         further = max(place, self._end(self._with(",")))
-        if found in _CLOSING or self._end(self._with(closing)) > further:
-            return begin, "is not YAML: this '%s' is not closed: add '%s'" % (opening, closing)
+        if found in _CLOSING or begin in self._open() or self._end(self._with(closing)) > further:
+            return begin, _NOT_CLOSED % (opening, closing)
         return None
+
+    def _in_brackets(self, found: str) -> tuple[Position, str] | None:
+        """Return the mistake behind a missing value in brackets. ``found`` is the character in its place."""
+        place, opened = self._problem.place, self._open(self._problem.place)
+        if not opened:
+            return None
+        begin = opened[-1]
+        opening = self._line(begin.line)[begin.column - 1]
+        unclosed = begin in self._open()
+        if found == "-":
+            return begin, _NOT_CLOSED_BEFORE_ITEMS % opening if unclosed else _BEFORE_ITEMS % (
+                opening,
+                _OPENING[opening],
+            )
+        if unclosed:
+            return begin, _NOT_CLOSED % (opening, _OPENING[opening])
+        return (place, _NO_VALUE) if found == "," else None
+
+    def _open(self, end: Position | None = None) -> list[Position]:
+        """Return the brackets that are not closed up to a place, by default up to the end of the text."""
+        found: list[Position] = []
+        for number, line in enumerate(self._lines, 1):
+            unquoted = _IN_QUOTES.sub(lambda quoted: " " * len(quoted[0]), line)
+            for bracket in _BRACKET.finditer(unquoted):
+                position = Position(number, bracket.start() + 1)
+                if end is not None and position >= end:
+                    return found
+                if bracket[0] in _CLOSING:
+                    del found[-1:]
+                elif found or not unquoted[: bracket.start()].rstrip(" ")[-1:].isalnum():  # else part of a text
+                    found.append(position)
+        return found
 
     def _with(self, separator: str) -> list[str]:
         """Return the lines with a separator at the end of the one above the problem."""

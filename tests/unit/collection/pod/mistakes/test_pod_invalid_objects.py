@@ -157,7 +157,7 @@ TAILS = [
     ),
     ("text instead of a list", "allocations: a\n", 9, "'allocations' must be a list"),
     ("an item that is not a mapping", "allocations: [a]\n", 9, "'allocations' must be a list of mappings"),
-    ("invalid YAML", "allocations: [\n", 10, "is not YAML"),
+    ("invalid YAML", "allocations: [\n", 9, "is not YAML: this '[' is not closed: add ']'"),
     ("an unknown tag", "users: !vault x\n", 9, "tag '!vault'. Remove the tag"),
 ]
 

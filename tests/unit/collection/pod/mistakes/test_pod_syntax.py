@@ -32,6 +32,7 @@ SPACE = "a character that looks like a space (no-break space, U+00A0): replace i
 NO_DASH = "this item of a list has no dash: write '- ' before it"
 DEEPER = "line 7 has a larger indentation than this line: write '- ' before the first key of a list item"
 OPEN = "a text in quotes is not closed: add the closing quotation mark"
+NO_VALUE = "this ',' follows no value: write one, or remove the comma"
 # Old and new text, place and message of the mistake.
 CASES = [
     ("- {name: server2", "  {name: server2", (10, 9), NO_DASH),
@@ -52,6 +53,15 @@ CASES = [
     ("{id: b}", "{id: b", (16, 5), "this '{' is not closed: add '}'"),
     ("[controller]}", "[controller}", (9, 32), "this '[' is not closed: add ']'"),
     ("{id: b}", "{id: b}}", (16, 12), "this '}' has no '{': remove it"),
+    ("racks:", "racks: [", (5, 8), "this '[' is not closed: remove it, because items with '- ' follow"),
+    ("racks:", "racks: {", (5, 8), "this '{' is not closed: remove it, because items with '- ' follow"),
+    ("users:\n  - {id: a}\n  - {id: b}\n", "users: [\n", (14, 8), "this '[' is not closed: add ']'"),
+    ("users:\n  - {id: a}\n  - {id: b}\n", "users: {\n", (14, 8), "this '{' is not closed: add '}'"),
+    ("users:\n  - {id: a}\n  - {id: b}\n", "users: [{id: 'a]'},\n", (14, 8), "this '[' is not closed: add ']'"),
+    ("[controller]", "[- controller]", (9, 32), "items with '- ' follow this '[': remove it and its ']', or the"),
+    ("[controller]", "[controller,, poplar]", (9, 44), NO_VALUE),
+    ("[controller]", "[, controller]", (9, 33), NO_VALUE),
+    ("vlan: 13, subnet", "vlan: 13,, subnet", (4, 18), NO_VALUE),
     ("vlan: 13, subnet", "vlan: 13 subnet", (4, 24), "Write a comma between values"),
     ("name: pod1", "name pod1", (2, 1), "Write a key, a colon and a space"),
     ("name: pod1", "name: @pod1", (2, 7), "Quote the value"),
@@ -126,6 +136,10 @@ VALID_ABOVE = [
     ("a: {b: 1\nc: {d: 1}\n", (1, 4), "this '{' is not closed: add '}'"),
     ("a:\n  - {b: 1,\n     c: 1\n     d: 1}\n", (4, 7), "Write a comma between values"),
     ("{a: 1 b: 2}\n", (1, 8), "Write a comma between values"),
+    ("a: {\n  b: 1\n  c: 2\n}\n", (3, 4), "Write a comma between values"),
+    ("a: '['\nb: \"{\" # {\nc: {d: 1 e: 2}\n", (3, 11), "Write a comma between values"),
+    ("a: {\n  b: {c: 1}\n  d: {e: 1}\nf:\n  - g: 1\n", (1, 4), "this '{' is not closed: add '}'"),
+    ("a: b [c\nd: [e, {f: 1 g: 2}]\n", (2, 15), "Write a comma between values"),
 ]
 
 
