@@ -16,8 +16,9 @@ from openipu.shared.pod.mistakes import PodError, similar, unknown
 from openipu.shared.pod.source import NO_MAPPING, Line, check_syntax_and_size
 from openipu.shared.text_syntax import TEMPLATE
 
-_FOLDERS = ("group_vars", "host_vars")
-_VAULT_FILE = "vault.yml"  # of the documentation
+FOLDERS = ("group_vars", "host_vars")
+SUFFIXES = ("", ".yml", ".yaml", ".json")  # of files of variables
+VAULT_FILE = "vault.yml"  # of the documentation
 _ENCRYPTED = "$ANSIBLE_VAULT"
 _VAULT_NAME = re.compile(r"\bvault_\w+")
 # A line up to its comment. A quotation mark without its partner is a character.
@@ -106,15 +107,15 @@ class Variables:
 
     @property
     def _texts(self) -> dict[Path, str]:
-        return {**self.files, **({Path(_VAULT_FILE): self.vault} if self.vault else {})}
+        return {**self.files, **({Path(VAULT_FILE): self.vault} if self.vault else {})}
 
 
 def read(folder: Path) -> Variables:
     """Return the variables beside a pod.yml. Raises OSError."""
     files: dict[Path, str] = {}
     encrypted: list[Path] = []
-    for path in sorted(each for name in _FOLDERS for each in (folder / name).rglob("*") if each.is_file()):
-        if path.suffix not in ("", ".yml", ".yaml", ".json"):
+    for path in sorted(each for name in FOLDERS for each in (folder / name).rglob("*") if each.is_file()):
+        if path.suffix not in SUFFIXES:
             continue
         text = path.read_text(encoding="utf-8", errors="replace")
         if text.startswith(_ENCRYPTED):
@@ -122,7 +123,7 @@ def read(folder: Path) -> Variables:
         else:
             files[path.relative_to(folder)] = text
     pods = tuple(path.read_text("utf-8", "replace") for path in sorted(folder.iterdir()) if is_pod_file(path.name))
-    found = Variables(files, tuple(encrypted), {}, vault=_vault(folder / _VAULT_FILE), pods=pods)
+    found = Variables(files, tuple(encrypted), {}, vault=_vault(folder / VAULT_FILE), pods=pods)
     uses = [name for text in files.values() for names in _lines_with(_VAULT_NAME, text).values() for name in names]
     set_names = {name for text in files.values() for name in _TOP_KEY.findall(text)}
     return found.with_undefined((name for name in dict.fromkeys(uses) if name not in set_names), ())

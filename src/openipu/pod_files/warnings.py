@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from openipu.pod_files import first_pod, variable_values, variables
+from openipu.pod_files import first_pod, unknown_owners, variable_values, variables
 from openipu.pod_files.files import Mistake, count
 from openipu.shared.eos.running_config import ranges
 from openipu.shared.pod import model, spec
@@ -26,9 +26,22 @@ _LOCAL = 0x02  # bit of the first octet of MACs without a vendor
 
 def warnings(pod: model.Pod) -> list[Mistake]:
     """Return the warnings of a valid POD, in the order of their places: pod.yml, machines.csv, variables."""
-    racks: list[Block] = read_yaml(pod.file)["racks"]
+    top = read_yaml(pod.file)
+    racks: list[Block] = top["racks"]
     found = sorted((*_unknown_models(pod, racks), *_divided_bonds(pod, racks)), key=_place)
-    return [Mistake.of(each) for each in (*found, *_examples(pod))] + of_variables(Path(pod.file).parent)
+    folder = Path(pod.file).parent
+    return [
+        *(Mistake.of(each) for each in (*found, *_examples(pod))),
+        *_unknown_owners(pod, top, folder),
+        *of_variables(folder),
+    ]
+
+
+def _unknown_owners(pod: model.Pod, top: Block, folder: Path) -> list[Mistake]:
+    try:
+        return [Mistake.below(folder, each) for each in unknown_owners.found(pod, top, variables.read(folder))]
+    except OSError:
+        return []  # as in ``of_variables``
 
 
 def _place(error: PodError) -> tuple[int, int]:

@@ -226,9 +226,7 @@ def test_without_the_collection_settings_are_still_checked(file: Path, monkeypat
 def test_validate_prints_them(pod) -> None:  # noqa: F811
     pod.write()
     (pod.folder / "host_vars").mkdir()
-    (pod.folder / "host_vars/server1.yml").write_text("vipu_server_port: abc\n")
+    (pod.folder / "host_vars/m1.1.yml").write_text("vipu_server_port: abc\n")
     warning, summary = program("validate", ".").output.splitlines()
-    assert warning == (
-        "host_vars/server1.yml:1:1: warning: variable 'vipu_server_port' must be a whole number, not 'abc'"
-    )
+    assert warning == ("host_vars/m1.1.yml:1:1: warning: variable 'vipu_server_port' must be a whole number, not 'abc'")
     assert summary.endswith(" 1 warning.")

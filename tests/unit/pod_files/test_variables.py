@@ -33,7 +33,7 @@ def mistyped(folder: Path) -> list[tuple[str, int | None, str]]:
     ("file", "name", "message"),
     [
         ("group_vars/all.yml", "eos_conection", "unknown variable 'eos_conection': did you mean 'eos_connection'?"),
-        ("host_vars/tor1.yml", "eos_configs", "did you mean 'eos_config'?"),
+        ("host_vars/m1.1.yml", "eos_configs", "did you mean 'eos_config'?"),
         ("group_vars/pdus/main.yml", "pdu_connections", "did you mean 'pdu_connection'?"),
         ("group_vars/pdus", "pdu_conecton", "did you mean 'pdu_connection'?"),
         ("group_vars/all.yml", "eso_connection", "did you mean 'eos_connection'?"),
@@ -41,7 +41,7 @@ def mistyped(folder: Path) -> list[tuple[str, int | None, str]]:
         ("group_vars/all.yml", "vipu_wait_timout", "did you mean 'vipu_wait_timeout'?"),
         ("group_vars/all.yml", "cabling_strickt", "did you mean 'cabling_strict'?"),
         ("group_vars/all.yml", "monitoring_retenton", "did you mean 'monitoring_retention'?"),
-        ("host_vars/server1.yml", "vipu_server_prot", "did you mean 'vipu_server_port'?"),
+        ("host_vars/m1.2.yml", "vipu_server_prot", "did you mean 'vipu_server_port'?"),
         ("group_vars/all.yml", "common_alow", "did you mean 'common_allow'?"),
     ],
 )

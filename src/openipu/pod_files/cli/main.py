@@ -50,8 +50,8 @@ def validate(context: click.Context, folder: Path, output: str) -> None:
     Print all mistakes as FILE:LINE:COLUMN: MESSAGE. The exit status is 1 if there are any.
 
     Warnings are unknown models of switches and PDUs, bonds with links to several switches, and MAC addresses of
-    examples. For group_vars and host_vars, they are mistyped names of variables, and values that roles or modules
-    would reject. Files there that Ansible cannot read are mistakes.
+    examples. For group_vars and host_vars, they are files of unknown groups and hosts, mistyped names of variables,
+    and values that roles or modules would reject. Files there that Ansible cannot read are mistakes.
     """
     path = _found(folder)
     pod, mistakes = files.read(path)
