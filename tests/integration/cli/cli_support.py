@@ -52,7 +52,7 @@ class Cli:
         """Return the single error line of a command that fails."""
         done = self(line, *more, status=1, **environment)
         assert done.stdout == ""
-        assert done.stderr.count("\n") == 1 and done.stderr.endswith(".\n"), done.stderr
+        assert done.stderr.count("\n") == 1 and done.stderr.endswith((".\n", "?\n")), done.stderr
         return done.stderr.rstrip("\n")
 
     @property

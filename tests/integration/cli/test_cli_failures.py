@@ -6,14 +6,16 @@ from __future__ import annotations
 import json
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
 
 from openipu.vipu.cli import config_file
 from tests.integration.cli.cli_support import BIN, Cli
+from tests.integration.cli.client_support import aborting
 from tests.waiting import until
 
 
@@ -84,6 +86,35 @@ def test_errors_contain_the_reason(pod: Cli, line: str, reason: str) -> None:
     message = pod.failed(line)
     assert message.startswith(f"{verb} {noun} ({id}): failed: ") and reason.removesuffix(".") in message
     assert f"Cannot {verb} {noun}" not in message  # the result line contains it already
+
+
+@pytest.mark.parametrize(
+    ("line", "end"),
+    [
+        ("vipu-admin get agent AG1", "agent 'AG1' does not exist. Did you mean 'ag01'?"),
+        ("vipu-admin remove agent none", "agent 'none' does not exist. Choose from ag01, ag02."),
+        ("vipu get allocation none", "allocation 'none' does not exist. Choose from a."),
+        ("vipu create partition p --size 4 --allocation none", "allocation 'none' does not exist. Choose from a."),
+        ("vipu-admin create cluster c --agents none,ag01", "'none' does not exist. Choose from ag01, ag02."),
+        ("vipu get partition none", "partition 'none' does not exist."),  # there are none
+    ],
+)
+def test_an_unknown_id_lists_the_known_ones(pod: Cli, line: str, end: str) -> None:
+    assert pod.failed(line).endswith(end)
+
+
+def test_an_unknown_partition_suggests_a_similar_one(pod: Cli) -> None:
+    pod.out("vipu create partition vision --size 4 --allocation a --no-wait")
+    for command in ("get partition vison", "remove partition vison", "reset partition vison"):
+        assert pod.failed(f"vipu {command}").endswith("partition 'vison' does not exist. Did you mean 'vision'?")
+    pod.out("vipu remove partition vision")
+
+
+def test_without_a_list_of_ids_the_message_is_that_of_the_controller(serve: Callable[..., int], tmp_path: Path) -> None:
+    port = serve(aborting(grpc.StatusCode.NOT_FOUND, "partition 'p' does not exist."))
+    assert Cli(tmp_path, f"127.0.0.1:{port}").failed("vipu remove partition p") == (
+        "remove partition (p): failed: partition 'p' does not exist."
+    )
 
 
 def test_index_is_rejected_before_any_change(pod: Cli) -> None:

@@ -17,7 +17,8 @@ from openipu.vipu.cli.config_file import ConfigError
 from openipu.vipu.cli.session import Session, VipuCommandError
 from openipu.vipu.cli.settings import Settings
 
-COMPLETION_SECONDS = 2.0
+LIST_SECONDS = 2.0  # timeout of lists for completions and hints
+_MAX_NAMED = 20  # maximum number of ids in a hint
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 VERBS = {
     "create": "Create an object.",
@@ -70,16 +71,37 @@ def run(session: Session, ctx: click.Context, function: Callable[[], Any]) -> No
     from openipu.shared.vipu.client import VipuError
 
     ctx.obj = session
-    try:
-        with session:
+    with session:
+        try:
             function()
-    except VipuError as error:
-        session.fail(error.message, error.error_code, error.code)
-    except (ConfigError, VipuCommandError) as error:
-        session.fail(str(error), error.error_code)
-    else:
-        return
+        except VipuError as error:
+            hint = _known_ids(session, ctx) if error.code == "NOT_FOUND" and not session.json else ""
+            session.fail(error.message, error.error_code, error.code, hint)
+        except (ConfigError, VipuCommandError) as error:
+            session.fail(str(error), error.error_code)
+        else:
+            return
     ctx.exit(1)
+
+
+def _known_ids(session: Session, ctx: click.Context) -> str:
+    """Return the remedy for the first id in a command that does not exist: a similar id, or all of them.
+
+    Empty if all exist, if there are no objects of the kind, or if the controller does not list them.
+    """
+    from openipu.shared.pod.mistakes import similar
+
+    for parameter in ctx.command.params:
+        value = ctx.params.get(parameter.name or "")
+        if not value or not isinstance(parameter.type, Id) or not parameter.type.existing:
+            continue
+        known = parameter.type.known(session)
+        missing = [id for id in ((value,) if isinstance(value, str) else value) if id not in known]
+        if known and missing:
+            near = similar(missing[0], known)
+            more = f" and {len(known) - _MAX_NAMED} more" if len(known) > _MAX_NAMED else ""
+            return f"Did you mean {near!r}?" if near else f"Choose from {', '.join(known[:_MAX_NAMED])}{more}."
+    return ""
 
 
 class Group(Program):
@@ -183,8 +205,18 @@ class Id(click.ParamType[Any]):
     name = "id"
 
     def __init__(self, kind: str, existing: bool = True) -> None:
-        """``kind``: kind of the object. ``existing``: complete with the ids in the controller."""
-        self._kind, self._existing = kind, existing
+        """``kind``: kind of the object. ``existing``: whether it is in the controller, for completions and hints."""
+        self._kind, self.existing = kind, existing
+
+    def known(self, session: Session) -> list[str]:
+        """Return the ids in the controller, none when it does not list them in time."""
+        from openipu.shared.vipu.client import VipuError
+        from openipu.vipu.cli.listing import ids
+
+        try:
+            return ids(session, self._kind, LIST_SECONDS)
+        except (VipuError, ConfigError):
+            return []
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the id. Reject invalid ids."""
@@ -200,17 +232,10 @@ class Id(click.ParamType[Any]):
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Return the matching ids in the controller, none when it does not respond."""
-        if not self._existing:
+        if not self.existing:
             return []
-        from openipu.shared.vipu.client import VipuError
-        from openipu.vipu.cli.listing import ids
-
-        try:
-            with Session(Settings(ctx), "list", f"{self._kind}s", timeout=COMPLETION_SECONDS) as session:
-                found = ids(session, self._kind)
-        except (VipuError, ConfigError):
-            return []
-        return [CompletionItem(id) for id in found if id.startswith(incomplete)]
+        with Session(Settings(ctx), "list", f"{self._kind}s", timeout=LIST_SECONDS) as session:
+            return [CompletionItem(id) for id in self.known(session) if id.startswith(incomplete)]
 
 
 class Count(click.IntRange):

@@ -17,16 +17,19 @@ _CALLS = {
 }
 
 
-def read(session: Session, kind: str, **fields: Any) -> list[dict[str, Any]]:
-    """Return all objects of a kind in the controller's order. ``fields``: of the request. Raises VipuError."""
+def read(session: Session, kind: str, timeout: float = 0, **fields: Any) -> list[dict[str, Any]]:
+    """Return all objects of a kind in the controller's order. Raises VipuError.
+
+    ``timeout``: seconds, 0 for those of the session. ``fields``: of the request.
+    """
     from openipu.shared.vipu import contract, objects
 
     service, method, request, field = _CALLS[kind]
     package = contract.virmgrpc if kind == "partition" else contract.admin
-    reply = session.call(service, method, getattr(package, request)(**fields))
+    reply = session.call(service, method, getattr(package, request)(**fields), timeout)
     return [getattr(objects, kind)(item) for item in getattr(reply, field)]
 
 
-def ids(session: Session, kind: str) -> list[str]:
+def ids(session: Session, kind: str, timeout: float = 0) -> list[str]:
     """Return the ids of all objects of a kind."""
-    return [item["id"] for item in read(session, kind)]
+    return [item["id"] for item in read(session, kind, timeout)]

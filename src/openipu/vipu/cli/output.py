@@ -41,8 +41,9 @@ def success(subject: str) -> str:
 
 
 def failure(subject: str, reason: str) -> str:
-    """Return the result line of a failure."""
-    return f"{subject}: failed: {' '.join(printable(reason).split()).removesuffix('.')}."
+    """Return the result line of a failure. It ends with a full stop, or with a question mark."""
+    text = " ".join(printable(reason).split())
+    return f"{subject}: failed: {text if text.endswith('?') else text.removesuffix('.') + '.'}"
 
 
 def as_json(value: Any) -> str:

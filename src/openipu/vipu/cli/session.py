@@ -100,11 +100,11 @@ class Session:
         line = line or f"{output.success(self._subject)} {addition}".rstrip()
         self.show({**self._json_subject, "result": "success", **more}, line)
 
-    def fail(self, message: str, error_code: str, code: str = "", **more: Any) -> None:
+    def fail(self, message: str, error_code: str, code: str = "", hint: str = "", **more: Any) -> None:
         """Print a failure: the result line on standard error, JSON on standard output.
 
-        ``error_code`` is a code of ``openipu.shared.errors``, ``code`` the name of a gRPC status code. ``more``:
-        further fields of the JSON output.
+        ``error_code`` is a code of ``openipu.shared.errors``, ``code`` the name of a gRPC status code. ``hint``: end of
+        the result line. ``more``: further fields of the JSON output.
         """
         # Drop "Cannot <verb> <object>: ", because the result line names both.
         subject = f"{self._noun} {self._id!r}" if self._id else self._noun
@@ -112,7 +112,8 @@ class Session:
         if self.json:
             failure = {"result": "failed", "reason": reason, "code": code, "error_code": error_code}
             click.echo(output.as_json({**self._json_subject, **failure, **more}))
-        click.echo(output.failure(self._subject, reason), err=True)
+        end = f"{reason.removesuffix('.')}. {hint}" if hint else reason
+        click.echo(output.failure(self._subject, end), err=True)
 
     @property
     def _subject(self) -> str:

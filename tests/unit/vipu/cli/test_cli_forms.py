@@ -6,11 +6,15 @@ from __future__ import annotations
 import string
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from openipu.shared.vipu.client import VipuError
 from openipu.shared.vipu.transport import cli_output
-from openipu.vipu.cli import agents, output, partitions
+from openipu.vipu.cli import agents, listing, output, partitions
+from openipu.vipu.cli.session import Session
+from openipu.vipu.cli.user import vipu
 
 PARTITION = {
     "id": "p1",
@@ -105,6 +109,7 @@ def test_terminal_control_characters_are_escaped() -> None:
 def test_result_lines() -> None:
     assert output.success(output.subject("create", "agent", "ag1")) == "create agent (ag1): success."
     assert output.failure("create agent (ag1)", "it is\nthere.") == "create agent (ag1): failed: it is there."
+    assert output.failure("get agent (a)", "it is not there. Did you mean 'b'?").endswith("Did you mean 'b'?")
     assert output.subject("list", "agents", None) == "list (agents)"
 
 
@@ -182,3 +187,26 @@ def test_attributes_name_an_agent_and_an_ipu_once() -> None:
         ["", "1", "a", "3"],
         ["ag2", "0", "a", "4"],
     ]
+
+
+@pytest.mark.parametrize(
+    ("count", "arguments", "end"),
+    [
+        (20, (), ", p19."),
+        (22, (), ", p19 and 2 more."),
+        (0, (), "partition 'none' does not exist."),
+        (2, ("-o", "json"), "partition 'none' does not exist."),
+    ],
+)
+@pytest.mark.parametrize("stop", ["", "."])
+def test_a_hint_has_at_most_twenty_ids(
+    monkeypatch: pytest.MonkeyPatch, count: int, arguments: tuple[str, ...], end: str, stop: str
+) -> None:
+    def call(*_request: object) -> None:
+        raise VipuError(f"partition 'none' does not exist{stop}", "NOT_FOUND")
+
+    monkeypatch.setattr(Session, "call", call)
+    monkeypatch.setattr(listing, "ids", lambda *_: [f"p{number}" for number in range(count)])
+    line = CliRunner().invoke(vipu, ["get", "partition", "none", *arguments]).stderr
+    assert line.startswith("get partition (none): failed: partition 'none' does not exist.")
+    assert line.endswith(f"{end}\n")
