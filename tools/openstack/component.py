@@ -26,6 +26,7 @@ class Process:
     environment: Mapping[str, str] = field(default_factory=dict)
     ports: Sequence[int] = ()  # must be free before the start
     ready: Probe | None = None  # None: the process has no interface to probe
+    follows: bool = False  # start it when all processes before it in the list are ready
 
 
 @dataclass(frozen=True)

@@ -30,15 +30,21 @@ class Daemons:
         self.site = site
 
     def start(self, processes: Sequence[Process]) -> None:
-        """Start missing processes concurrently and wait until all are ready. Raises ProcessError."""
+        """Start missing processes and wait until all are ready. Raises ProcessError.
+
+        They start concurrently, except those that follow others.
+        """
         services = {process.name: self._service(process) for process in processes}
         missing = [process for process in processes if services[process.name].running() is None]
         # Children of a killed process may still use its port.
         _stop([services[process.name] for process in missing], STOP_SECONDS)
         _wait_free([Endpoint(self.site.address, port) for process in missing for port in process.ports])
         for process in missing:
-            services[process.name].start()
+            if not process.follows:
+                services[process.name].start()
         for process in processes:
+            if process.follows and process in missing:
+                services[process.name].start()
             services[process.name].wait_ready(process.ready or (lambda: True), READY_SECONDS)
 
     def running(self) -> list[str]:

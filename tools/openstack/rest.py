@@ -8,6 +8,7 @@ import json
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from typing import Any
 
 from openipu.process.background import ProcessError
@@ -75,17 +76,39 @@ def _admin(site: Site) -> Admin:
 
 def is_registered(site: Site, service: str, path: str, collection: str, **expected: object) -> Probe:
     """Return a probe for an object with these values in a collection, such as an agent without its own API."""
-    last = 0.0
+    find = _finder(site, service, path, collection, expected)
+    return lambda: bool(find())
+
+
+def sends_heartbeat(site: Site, service: str, path: str, collection: str, **expected: object) -> Probe:
+    """Return a probe for a new heartbeat in the record of an agent with these values.
+
+    The record alone is not sufficient: it precedes the first heartbeat, and that of a killed agent is old.
+    """
+    find = _finder(site, service, path, collection, expected)
+    first: dict[int, object] = {}
 
     def probe() -> bool:
+        return any(first.setdefault(item["id"], item["updated_at"]) != item["updated_at"] for item in find())
+
+    return probe
+
+
+def _finder(
+    site: Site, service: str, path: str, collection: str, expected: dict[str, object]
+) -> Callable[[], list[dict[str, Any]]]:
+    """Return a function that lists the objects with these values, none when it is called again too early."""
+    last = 0.0
+
+    def find() -> list[dict[str, Any]]:
         nonlocal last
         if time.monotonic() - last < POLL_SECONDS:
-            return False
+            return []
         last = time.monotonic()
         try:
             listed = _admin(site).get(service, path)[collection]
         except ProcessError:
-            return False
-        return any(all(item.get(name) == value for name, value in expected.items()) for item in listed)
+            return []
+        return [item for item in listed if all(item.get(name) == value for name, value in expected.items())]
 
-    return probe
+    return find

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..component import Component, api_process, authtoken_settings, client_credentials, daemon_process
-from ..rest import is_registered
+from ..component import Component, Process, api_process, authtoken_settings, client_credentials, daemon_process
+from ..rest import sends_heartbeat
 from ..site import Site
 
 HOST = "controller"
@@ -19,9 +19,10 @@ def declare(site: Site) -> Component:
     config = site.etc / "manila" / "manila.conf"
     config_option = ["--config-file", str(config)]
 
-    scheduler = daemon_process(site, "manila-scheduler", config)
-    # The scheduler lists the backend only when both processes are ready.
-    backend_listed = is_registered(site, "manila", "/v2/scheduler-stats/pools", "pools", backend=BACKEND)
+    def daemon(binary: str, host: str) -> Process:
+        # Not by the list of pools: requested too early, the scheduler caches an empty one until it places a share.
+        ready = sends_heartbeat(site, "manila", "/v2/services", "services", binary=binary, host=host, state="up")
+        return replace(daemon_process(site, binary, config), ready=ready)
 
     return Component(
         name="manila",
@@ -37,7 +38,8 @@ def declare(site: Site) -> Component:
                     "my_ip": site.address,
                     "host": HOST,
                     "auth_strategy": "keystone",
-                    "periodic_interval": 10,  # seconds between reports of a backend to the scheduler
+                    "report_interval": 1,  # seconds between heartbeats; a process is ready after one
+                    "periodic_interval": 10,  # seconds between searches for tasks that are due
                     "periodic_fuzzy_delay": 0,
                     "enabled_share_backends": BACKEND,
                     "enabled_share_protocols": "NFS",
@@ -62,7 +64,8 @@ def declare(site: Site) -> Component:
         migrations=[[site.program("manila-manage"), *config_option, "db", "sync"]],
         processes=[
             api_process(site, "manila", "manila.wsgi.api", {}, *config_option),
-            scheduler,
-            replace(daemon_process(site, "manila-share", config), ready=backend_listed),
+            daemon("manila-scheduler", HOST),
+            # It reports the backend when it starts: a scheduler that starts later gets the next report in a minute.
+            replace(daemon("manila-share", f"{HOST}@{BACKEND}"), follows=True),
         ],
     )
