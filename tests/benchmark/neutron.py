@@ -26,6 +26,7 @@ from openstack.connection import Connection
 from openipu.shared.pod.load import load
 from openipu.shared.pod.openstack_networks import network_config
 from tests import ROOT
+from tests.openstack import cached_tokens
 from tools.openstack import cloud
 from tools.openstack.site import ADMIN_CLOUD, CACHE, Site
 
@@ -117,17 +118,6 @@ class NeutronLab:
         with self._log.open() as stream:
             stream.seek(before)
             return sample, [line.split('"')[1] for line in stream if '"' in line]
-
-    def cached_tokens(self) -> dict[str, str]:
-        """Write a clouds.yaml that keeps tokens in a keyring. Return the environment variables to use it."""
-        clouds = self.folder / "clouds.yaml"
-        settings = yaml.safe_load(Path(os.environ["OS_CLIENT_CONFIG_FILE"]).read_text())
-        clouds.write_text(yaml.safe_dump({**settings, "cache": {"auth": True}}))
-        return {
-            "OS_CLIENT_CONFIG_FILE": str(clouds),
-            "PYTHON_KEYRING_BACKEND": "keyrings.alt.file.PlaintextKeyring",
-            "XDG_DATA_HOME": str(self.folder / "data"),
-        }
 
     def log_in(self) -> None:
         """Request a token from Keystone."""
@@ -228,7 +218,7 @@ def _bench_tenants(lab: NeutronLab, table: Table, tenants: Sequence[str]) -> Non
     In the first figure, both have a token. In the second one, both log in.
     """
     options = lab.pod("tenants", 1, "bench-outside", tenants)
-    cached = lab.cached_tokens()
+    cached = cached_tokens.environment(lab.folder)
     try:
         lab.run_own("tenants", options, changed=True)
         _login, requests = lab.run_own("tenants", options, changed=False, env=cached)

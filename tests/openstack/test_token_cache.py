@@ -15,6 +15,7 @@ import yaml
 from openstack.connection import Connection
 
 from tests import ROOT
+from tests.openstack import cached_tokens
 from tests.openstack.neutron_pod import AccessLog
 from tools.openstack.site import ADMIN_CLOUD
 
@@ -27,15 +28,8 @@ class Keyring:
     """Keyring in a file, for the playbooks of one test."""
 
     def __init__(self, folder: Path) -> None:
-        clouds = folder / "clouds.yaml"
-        text = Path(os.environ["OS_CLIENT_CONFIG_FILE"]).read_text()
-        clouds.write_text(yaml.safe_dump({**yaml.safe_load(text), "cache": {"auth": True}}))
-        self.file = folder / "data/python_keyring/keyring_pass.cfg"
-        self.environment = {
-            "OS_CLIENT_CONFIG_FILE": str(clouds),
-            "PYTHON_KEYRING_BACKEND": "keyrings.alt.file.PlaintextKeyring",
-            "XDG_DATA_HOME": str(folder / "data"),
-        }
+        self.file = folder / cached_tokens.FILE
+        self._environment = cached_tokens.environment(folder)
         self._playbook = folder / "read.yml"
         local = {"hosts": "localhost", "connection": "local", "gather_facts": False}
         task = {"openipu.pod.openstack_pod_network_info": {"pod": "none", "cloud": ADMIN_CLOUD}}
@@ -47,7 +41,7 @@ class Keyring:
         program = Path(sys.executable).with_name("ansible-playbook")
         done = subprocess.run(
             [program, "-vvv", "-i", "localhost,", self._playbook, "-e", json.dumps(variables)],
-            env={**os.environ, **self.environment, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")},
+            env={**os.environ, **self._environment, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")},
             capture_output=True,
             text=True,
             check=False,

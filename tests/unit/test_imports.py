@@ -68,6 +68,13 @@ def test_all_effects_are_noticed(tmp_path: Path) -> None:
     assert "json" not in found
 
 
+@pytest.mark.parametrize("module", ["openstack.common.sdk", "vipu.quiet_grpc", "pdu.session"])
+def test_large_libraries_are_excluded_from_searches_for_garbage(module: str) -> None:
+    count = f"import gc; import {COLLECTION}.module_utils.{module}; print(gc.get_freeze_count())"
+    done = subprocess.run([sys.executable, "-c", count], capture_output=True, text=True, timeout=60, check=True)
+    assert int(done.stdout) > 10_000
+
+
 PROGRAMS = ("twin.cli.main", "twin.rack.main", "vipu.agent.main", "vipu.server.main", "shared.vipu.client")
 VERBOSITY = """
 import importlib, os, sys

@@ -16,19 +16,14 @@ import stat
 import typing as t
 from concurrent.futures import ThreadPoolExecutor, wait
 
-from ...garbage import large_import
 from ...reconcile import Object, UserError
 from . import token_cache
+from .sdk import HAS_OPENSTACK
 
-try:
-    with large_import():
-        import openstack
-        from keystoneauth1 import exceptions as auth_errors
-        from openstack import exceptions as sdk_errors
-
-    HAS_OPENSTACK = True
-except ImportError:
-    HAS_OPENSTACK = False
+if HAS_OPENSTACK:
+    import openstack
+    from keystoneauth1 import exceptions as auth_errors
+    from openstack import exceptions as sdk_errors
 
 _T = t.TypeVar("_T")
 _R = t.TypeVar("_R")
@@ -116,11 +111,16 @@ class Cloud:
         if self._connection is None:
             with self._convert_errors("Keystone"):
                 try:
-                    self._connection = openstack.connect(**self._options)
-                except token_cache.READ_ERRORS as error:
+                    self._connection = token_cache.connect(self._options)
+                except token_cache.KEYRING_ERRORS as error:
                     raise CloudError(
-                        "Cannot read the stored token of the cloud: %s. Unlock the keyring, or remove the token from "
-                        "it, or auth from cache in clouds.yaml." % token_cache.reason(error)
+                        "Cannot read the token of the cloud in the keyring: %s. Unlock the keyring, or remove auth "
+                        "from cache in clouds.yaml." % _cause(error)
+                    ) from error
+                except ValueError as error:
+                    raise CloudError(
+                        "Cannot use the settings of the cloud: %s. Correct clouds.yaml or the variables of the "
+                        "environment." % _cause(error)
                     ) from error
                 self._stored_login = token_cache.login_of(self._connection)
         return self._connection
@@ -148,7 +148,18 @@ class Cloud:
         return "cloud '%s'" % name if name else "the cloud"
 
     def has_service(self, service: str) -> bool:
-        """Return whether the service catalog has a service of this type. Raises CloudError."""
+        """Return whether the service catalog has a service of this type. Raises CloudError.
+
+        The catalog comes with the login. That of a stored login may be older than the service.
+        """
+        if self._has_endpoint(service):
+            return True
+        if self._stored_login is None or token_cache.login_of(self.connection) != self._stored_login:
+            return False
+        self.connection.session.invalidate()
+        return self._has_endpoint(service)
+
+    def _has_endpoint(self, service: str) -> bool:
         with self._convert_errors("Keystone"), contextlib.suppress(auth_errors.EndpointNotFound):
             return bool(self.connection.config.get_session_client(service).get_endpoint())
         return False

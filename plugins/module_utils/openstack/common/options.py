@@ -9,7 +9,8 @@ import typing as t
 
 from ...runner import Connector
 from ...runner import Run as RunOn
-from .client import HAS_OPENSTACK, Cloud, CloudError, log_sdk
+from .client import Cloud, CloudError, log_sdk
+from .sdk import HAS_OPENSTACK
 
 _SECRETS = ("password", "passcode", "token", "application_credential_secret")
 _PLAIN = (

@@ -9,13 +9,57 @@ import configparser
 import contextlib
 import typing as t
 
-READ_ERRORS: tuple[type[Exception], ...] = (configparser.Error, ValueError)  # of a damaged file with tokens
+from .sdk import HAS_OPENSTACK
+
+if HAS_OPENSTACK:
+    import openstack
+    from openstack.config import cloud_region
+
+KEYRING_ERRORS: tuple[type[Exception], ...] = ()
 try:
     from keyring.errors import KeyringError
 
-    READ_ERRORS = (KeyringError, *READ_ERRORS)
+    KEYRING_ERRORS = (KeyringError,)
 except ImportError:
     pass
+
+# Errors of damaged data. A keyring in a file is incomplete for a moment while another task stores a token.
+_DAMAGE = (configparser.Error, AttributeError, LookupError, TypeError, ValueError)
+
+
+def connect(options: dict[str, t.Any]) -> t.Any:
+    """Open a connection of the SDK with these keyword arguments. A damaged stored login counts as none.
+
+    Raises one of ``KEYRING_ERRORS`` for a keyring that is locked or cannot be read.
+    """
+    with contextlib.suppress(*_DAMAGE):
+        connection = openstack.connect(**options)
+        if _has_expiration(connection):
+            return connection
+        close(connection, login_of(connection))
+    with _without_keyring():
+        return openstack.connect(**options)
+
+
+def _has_expiration(connection: t.Any) -> bool:
+    """Return False for a stored login that is damaged: the SDK reads when it expires only at the first request."""
+    login = getattr(connection.config.get_auth(), "auth_ref", None)
+    try:
+        return login is None or login.expires is not None
+    except _DAMAGE:
+        return False
+
+
+@contextlib.contextmanager
+def _without_keyring() -> t.Iterator[None]:
+    """Hide the library of keyrings from the SDK, as if it were not installed."""
+    sdk: t.Any = cloud_region
+    library = sdk.keyring
+    sdk.keyring = None
+    try:
+        yield
+    finally:
+        sdk.keyring = library
 
 
 def login_of(connection: t.Any) -> str | None:
@@ -25,16 +69,8 @@ def login_of(connection: t.Any) -> str | None:
     return None
 
 
-def reason(error: Exception) -> str:
-    """Return why a login cannot be read. Other errors than those of keyrings could contain a part of the token."""
-    return str(error).rstrip(".") if isinstance(error, READ_ERRORS[:-2]) else "damaged data (%s)" % type(error).__name__
-
-
 def close(connection: t.Any, stored: str | None) -> None:
-    """Close a connection. The SDK stores its login then, unless it still is the ``stored`` one.
-
-    A keyring in a file is empty for a moment while it stores, which tasks on other hosts of the play could notice.
-    """
+    """Close a connection. The SDK stores its login then, unless it still is the ``stored`` one."""
     with contextlib.suppress(Exception):
         if login_of(connection) == stored:
             connection.config.set_auth_cache = _store_nothing

@@ -33,7 +33,8 @@ class Services(BaseHTTPRequestHandler):
         self.rfile.read(int(self.headers["Content-Length"]))
         self.server.logins += 1
         catalog = []
-        for kind, path in (("network", "network"), ("compute", "compute/v2.1")):
+        for kind in self.server.types:
+            path = "compute/v2.1" if kind == "compute" else kind
             endpoint = {
                 "interface": "public",
                 "region": "one",
@@ -44,7 +45,9 @@ class Services(BaseHTTPRequestHandler):
             catalog.append({"type": kind, "name": kind, "id": kind, "endpoints": [endpoint]})
         token = {"methods": ["password"], "user": {"id": "u", "name": "u"}, "project": {"id": "p", "name": "p"}}
         dates = {"expires_at": "2099-01-01T00:00:00.000000Z", "issued_at": "2026-01-01T00:00:00.000000Z"}
-        self.reply(201, {"token": {**token, **dates, "catalog": catalog}}, {"X-Subject-Token": "t"})
+        self.reply(
+            201, {"token": {**token, **dates, "catalog": catalog}}, {"X-Subject-Token": f"token {self.server.logins}"}
+        )
 
     def link(self, path: str) -> dict[str, str]:
         return {"rel": "self", "href": f"{self.server.url}{path}"}
@@ -59,7 +62,11 @@ class Services(BaseHTTPRequestHandler):
 
 
 class CloudServer(ThreadingHTTPServer):
-    """Server on loopback. ``answer`` is the status and the body of Neutron, ``logins`` the number of tokens."""
+    """Server on loopback.
+
+    ``answer`` is the status and the body of Neutron, ``logins`` the number of tokens, and ``types`` are the services
+    in the catalog.
+    """
 
     daemon_threads = True
 
@@ -67,6 +74,7 @@ class CloudServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Services)
         self.answer: tuple[int, Any] = (200, {})
         self.logins = 0
+        self.types: tuple[str, ...] = ("network", "compute")
 
     @property
     def auth(self) -> dict[str, str]:

@@ -77,24 +77,54 @@ def test_a_locked_keyring_is_one_message(services: CloudServer, stored: Path) ->
     locked.file_path = str(stored)
     keyring.set_keyring(locked)
     message = (
-        r"^Cannot read the stored token of the cloud: Failed to unlock the collection!\. Unlock the keyring, or remove "
-        r"the token from it, or auth from cache in clouds\.yaml\.$"
+        r"^Cannot read the token of the cloud in the keyring: Failed to unlock the collection!\. Unlock the keyring, "
+        r"or remove auth from cache in clouds\.yaml\.$"
     )
     with pytest.raises(CloudError, match=message):
         read(services)
 
 
-@pytest.mark.parametrize("damage", ["truncated", "no section", "no data"])
-def test_a_damaged_keyring_is_one_message_without_the_token(services: CloudServer, stored: Path, damage: str) -> None:
-    read(services)
+def stored_value(stored: Path) -> tuple[str, str]:
+    """Return the name and the encoded value of the only token in the file."""
     text = stored.read_text()
-    name, value = text.splitlines()[1].split(" = ")[0], "".join(text.split("=", 1)[1].split())
-    damaged = {
-        "truncated": f"[openstacksdk]\n{name} = {value[: len(value) // 2 // 4 * 4]}\n",
-        "no section": f"{name} = {value}\n",
-        "no data": f"[openstacksdk]\n{name} = {base64.b64encode(b'no data').decode()}\n",
-    }
-    stored.write_text(damaged[damage])
-    with pytest.raises(CloudError, match=r"^Cannot read the stored token of the cloud: damaged data \(") as failure:
+    return text.splitlines()[1].split(" = ")[0], "".join(text.split("=", 1)[1].split())
+
+
+@pytest.mark.parametrize("value", ["no data", "[]", "null", "{}", '{"auth_token": "t", "body": {"token": {}}}'])
+def test_damaged_data_are_replaced_by_a_login(services: CloudServer, stored: Path, value: str) -> None:
+    read(services)
+    name, before = stored_value(stored)
+    damaged = base64.b64encode(value.encode()).decode()
+    stored.write_text(f"[openstacksdk]\n{name} = {damaged}\n")
+    for _ in range(2):
         read(services)
-    assert value[:20] not in str(failure.value)
+    assert services.logins == 2
+    assert stored_value(stored)[1] not in (before, damaged)
+
+
+@pytest.mark.parametrize("section", ["", "[openstacksdk]\n"])
+def test_half_of_a_file_counts_as_no_token(services: CloudServer, stored: Path, section: str) -> None:
+    """Another task may be writing the file."""
+    read(services)
+    name, value = stored_value(stored)
+    stored.write_text(f"{section}{name} = {value[: len(value) // 2]}\n")
+    read(services)
+    assert services.logins == 2
+
+
+def test_invalid_settings_are_one_message(services: CloudServer, stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STATSD_HOST", "127.0.0.1")
+    monkeypatch.setenv("STATSD_PORT", "abc")
+    with pytest.raises(CloudError, match=r"^Cannot use the settings of the cloud: invalid literal .*'abc'\. Correct "):
+        read(services)
+
+
+def test_a_new_service_is_found_with_a_stored_token(services: CloudServer, stored: Path) -> None:
+    read(services)
+    with closing(Cloud({"cloud": "test", "app_name": "test", "api_timeout": 5}, 1)) as cloud:
+        assert not cloud.has_service("shared_file_system")
+        services.types += ("shared-file-system",)
+        assert not cloud.has_service("shared_file_system")
+    with closing(Cloud({"cloud": "test", "app_name": "test", "api_timeout": 5}, 1)) as cloud:
+        assert cloud.has_service("shared_file_system")
+    assert services.logins == 3
