@@ -117,7 +117,7 @@ class Cloud:
                         "Cannot read the token of the cloud in the keyring: %s. Unlock the keyring, or remove auth "
                         "from cache in clouds.yaml." % _cause(error)
                     ) from error
-                except ValueError as error:
+                except (AttributeError, ImportError, TypeError, ValueError) as error:
                     raise CloudError(
                         "Cannot use the settings of the cloud: %s. Correct clouds.yaml or the variables of the "
                         "environment." % _cause(error)

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import base64
+import json
+import os
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import keyring
 import pytest
-import yaml
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.common.client import Cloud, CloudError
 from keyring.errors import KeyringLocked
 from keyrings.alt.file import PlaintextKeyring
@@ -39,12 +40,11 @@ def stored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     keyring.set_keyring(before)
 
 
-def read(server: CloudServer, cached: bool = True) -> None:
+def read(server: CloudServer, cache: object = None) -> None:
     """Read a collection in one task, with the entry ``test`` of clouds.yaml."""
     clouds = {"test": {"auth": server.auth, "region_name": "one", "network_endpoint_override": f"{server.url}/network"}}
-    Path(keyring.get_keyring().file_path).with_name("clouds.yaml").write_text(
-        yaml.safe_dump({"cache": {"auth": cached}, "clouds": clouds})
-    )
+    settings = {"cache": cache or {"auth": True}, "clouds": clouds}
+    Path(os.environ["OS_CLIENT_CONFIG_FILE"]).write_text(json.dumps(settings))
     server.answer = (200, {"networks": []})
     with closing(Cloud({"cloud": "test", "app_name": "test", "api_timeout": 5}, 1)) as cloud:
         assert cloud.list("network", "/networks", "networks") == []
@@ -59,7 +59,7 @@ def test_tasks_share_one_login(services: CloudServer, stored: Path) -> None:
 
 def test_a_token_is_stored_only_on_request(services: CloudServer, stored: Path) -> None:
     for _ in range(2):
-        read(services, cached=False)
+        read(services, {"auth": False})
     assert services.logins == 2
     assert not stored.exists()
 
@@ -112,10 +112,20 @@ def test_half_of_a_file_counts_as_no_token(services: CloudServer, stored: Path, 
     assert services.logins == 2
 
 
-def test_invalid_settings_are_one_message(services: CloudServer, stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STATSD_HOST", "127.0.0.1")
-    monkeypatch.setenv("STATSD_PORT", "abc")
-    with pytest.raises(CloudError, match=r"^Cannot use the settings of the cloud: invalid literal .*'abc'\. Correct "):
+@pytest.mark.parametrize("cache", [True, {"auth": True, "expiration_time": "abc"}])
+def test_invalid_settings_are_one_message(services: CloudServer, stored: Path, cache: object) -> None:
+    with pytest.raises(
+        CloudError, match=r"^Cannot use the settings of the cloud: .*\. Correct clouds\.yaml or the var"
+    ):
+        read(services, cache)
+
+
+def test_a_missing_keyring_is_one_message(services: CloudServer, stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyrings.missing.Keyring")
+    monkeypatch.setattr(keyring.core, "_keyring_backend", None)
+    with pytest.raises(
+        CloudError, match=r"^Cannot use the settings of the cloud: No module named 'keyrings\.missing'\. "
+    ):
         read(services)
 
 
