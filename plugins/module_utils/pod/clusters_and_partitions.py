@@ -78,8 +78,9 @@ class ObjectLists:
         """Return the object of a name. Raises PodError, ConsequenceError when that object has a mistake."""
         if name in known:
             return known[name]
-        message = "%s: %s" % (subject, unknown(kind, name, known, self._mistakes))
-        doubt = name in self._declared.get(kind, ()) or kind in self._unnamed
+        declared = self._declared.get(kind, set())  # also those with mistakes
+        message = "%s: %s" % (subject, unknown(kind, name, declared.union(known), self._mistakes))
+        doubt = name in declared or kind in self._unnamed
         if kind not in _REFERENCED:
             doubt = self._left_out.explains(name, kind)
         raise block.error(message, kind, line).unless(doubt)

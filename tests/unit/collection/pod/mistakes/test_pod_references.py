@@ -51,6 +51,15 @@ def test_the_object_with_the_reference_is_named(pod, content, message):
     assert message in [found for _line, found in mistakes(pod.write(**content))]
 
 
+def test_objects_with_mistakes_are_known(pod):
+    """The allocation refers to an unknown cluster, and the partition to an unknown allocation."""
+    tail = "allocations: [{id: nlp, cluster: c, size: 2}]\npartitions: [{id: p, allocation: npl, size: 4}]\n"
+    assert [found for _line, found in mistakes(pod.write(tail=tail))] == [
+        "allocation 'nlp': unknown cluster 'c': did you mean 'cl'?",
+        "partition 'p': unknown allocation 'npl': did you mean 'nlp'?",
+    ]
+
+
 def test_the_controller_is_named(pod):
     path = pod.write(rack_tail=", servers: [{name: s1, roles: [controller]}]")
     path.write_text(path.read_text().replace("{host: 10.3.1.101}", "{server: s2}"))
