@@ -19,6 +19,7 @@ from openipu.vipu.cli.settings import Settings
 
 LIST_SECONDS = 2.0  # timeout of lists for completions and hints
 _MAX_NAMED = 20  # maximum number of ids in a hint
+_MAX_COMPARED = 5000  # maximum number of ids that are searched for a similar one
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 VERBS = {
     "create": "Create an object.",
@@ -87,7 +88,7 @@ def run(session: Session, ctx: click.Context, function: Callable[[], Any]) -> No
 def _known_ids(session: Session, ctx: click.Context) -> str:
     """Return the remedy for the first id in a command that does not exist: a similar id, or all of them.
 
-    Empty if all exist, if there are no objects of the kind, or if the controller does not list them.
+    Empty if all exist. The first list that is empty or fails ends the search: a further one would take as long again.
     """
     from openipu.shared.pod.mistakes import similar
 
@@ -96,9 +97,11 @@ def _known_ids(session: Session, ctx: click.Context) -> str:
         if not value or not isinstance(parameter.type, Id) or not parameter.type.existing:
             continue
         known = parameter.type.known(session)
+        if not known:
+            return ""
         missing = [id for id in ((value,) if isinstance(value, str) else value) if id not in known]
-        if known and missing:
-            near = similar(missing[0], known)
+        if missing:
+            near = similar(missing[0], known) if len(known) <= _MAX_COMPARED else None
             more = f" and {len(known) - _MAX_NAMED} more" if len(known) > _MAX_NAMED else ""
             return f"Did you mean {near!r}?" if near else f"Choose from {', '.join(known[:_MAX_NAMED])}{more}."
     return ""

@@ -10,9 +10,11 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from openipu.shared.vipu import contract
 from openipu.shared.vipu.client import VipuError
 from openipu.shared.vipu.transport import cli_output
-from openipu.vipu.cli import agents, listing, output, partitions
+from openipu.vipu.cli import agents, grammar, listing, output, partitions
+from openipu.vipu.cli.admin import vipu_admin
 from openipu.vipu.cli.session import Session
 from openipu.vipu.cli.user import vipu
 
@@ -210,3 +212,31 @@ def test_a_hint_has_at_most_twenty_ids(
     line = CliRunner().invoke(vipu, ["get", "partition", "none", *arguments]).stderr
     assert line.startswith("get partition (none): failed: partition 'none' does not exist.")
     assert line.endswith(f"{end}\n")
+
+
+@pytest.mark.parametrize(("count", "end"), [(5000, "Did you mean 'p17'?"), (5001, "and 4981 more.")])
+def test_many_ids_are_not_compared(monkeypatch: pytest.MonkeyPatch, count: int, end: str) -> None:
+    def call(*_request: object) -> None:
+        raise VipuError("partition 'p17x' does not exist.", "NOT_FOUND")
+
+    monkeypatch.setattr(Session, "call", call)
+    monkeypatch.setattr(listing, "ids", lambda *_: [f"p{number}" for number in range(count)])
+    assert CliRunner().invoke(vipu, ["get", "partition", "p17x"]).stderr.endswith(f"{end}\n")
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_hint_needs_one_list_at_most(monkeypatch: pytest.MonkeyPatch, fails: bool) -> None:
+    lists = []
+
+    def call(_session: Session, _service: str, method: str, _request: object, timeout: float = 0) -> object:
+        if not method.startswith("List"):
+            raise VipuError("cluster 'c' does not exist.", "NOT_FOUND")
+        lists.append((method, timeout))
+        if fails:
+            raise VipuError("the controller does not respond", "DEADLINE_EXCEEDED")
+        return getattr(contract.admin, f"{method}Reply")()
+
+    monkeypatch.setattr(Session, "call", call)
+    line = CliRunner().invoke(vipu_admin, ["create", "allocation", "a", "--cluster", "c", "--agents", "ag1"]).stderr
+    assert line == "create allocation (a): failed: cluster 'c' does not exist.\n"
+    assert lists == [("ListClusters", grammar.LIST_SECONDS)]
