@@ -27,6 +27,7 @@ _BASES = {"b": "binary", "o": "octal", "x": "hexadecimal"}
 _PREFIXED_MESSAGE = "invalid value '%s': this is the %s form of %d. Write %d, or quote a text"
 
 _MAX_ITEMS = 5  # in a remedy
+_NO_TEXTS = ("None", "True", "False")  # null and truth values of YAML, as Python writes them
 _RANGE = re.compile(r"\[\w*:\w*\]")  # of hosts, in patterns of Ansible
 _TYPOGRAPHIC = re.compile("[\u2018-\u201f]")  # quotation marks
 
@@ -117,8 +118,15 @@ def list_remedy(name: str, option: t.Mapping[str, t.Any], value: t.Any) -> str:
         pairs = ["%s: %s" % (first, _example(schema.declared[first], example)), *("%s: …" % key for key in required)]
         return "its items are mappings, as in '%s: [{%s}]'" % (name, ", ".join(pairs))
     items = list(value) if isinstance(value, dict) else str(value).replace(",", " ").split()
-    fits = 0 < len(items) <= _MAX_ITEMS and all(map(option.get("form", TEXT).accepts, items))
+    fits = 0 < len(items) <= _MAX_ITEMS and all(_is_item(option, item) for item in items)
     return "write [%s]" % ", ".join(items if fits else ["VALUE", "VALUE"])
+
+
+def _is_item(option: t.Mapping[str, t.Any], text: str) -> bool:
+    """Return whether a text is probably meant as an item of a list: not a truth value, null or the key of a mapping."""
+    if text in _NO_TEXTS or text.endswith(":"):
+        return False
+    return option.get("form", TEXT).accepts(text) and text in option.get("choices", (text,))
 
 
 def _example(option: t.Mapping[str, t.Any], value: t.Any) -> str:

@@ -141,6 +141,14 @@ def test_the_message_names_the_right_form_or_place(pod, rack_tail, tail, message
         ("", "kubernetes: {servers: {}}\n", "write [VALUE, VALUE]"),
         ("", "kubernetes: {servers: a b c d e f}\n", "write [VALUE, VALUE]"),
         ("", "kubernetes: {servers: {'{': 1}}\n", "write [VALUE, VALUE]"),
+        ("", "kubernetes: {servers: true}\n", "write [VALUE, VALUE]"),
+        ("", "kubernetes: {servers: {~: a}}\n", "write [VALUE, VALUE]"),
+        ("", "kubernetes: {servers: {no: a}}\n", "write [VALUE, VALUE]"),
+        ("", "kubernetes: {servers: 'a: b'}\n", "write [VALUE, VALUE]"),
+        ("", "kubernetes: {servers: a:b}\n", "write [a:b]"),
+        ("", "deploy: {machines: 5}\n", "write [VALUE, VALUE]"),
+        ("", "deploy: {machines: common virm_agent}\n", "write [common, virm_agent]"),
+        ("", "deploy: {machines: {common: , pod: }}\n", "write [VALUE, VALUE]"),
     ],
 )
 def test_the_form_of_a_list_is_shown(pod, rack_tail, tail, remedy):
