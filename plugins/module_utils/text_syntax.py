@@ -188,14 +188,18 @@ class _Explanation:
         begin = opened[-1]
         opening = self._line(begin.line)[begin.column - 1]
         unclosed = begin in self._open()
-        if found == "-":
-            return begin, _NOT_CLOSED_BEFORE_ITEMS % opening if unclosed else _BEFORE_ITEMS % (
-                opening,
-                _OPENING[opening],
-            )
+        if found == "-" and not unclosed:
+            return begin, _BEFORE_ITEMS % (opening, _OPENING[opening])
+        if found == "-" and not self._between(begin, place):
+            return begin, _NOT_CLOSED_BEFORE_ITEMS % opening
         if unclosed:
             return begin, _NOT_CLOSED % (opening, _OPENING[opening])
         return (place, _NO_VALUE) if found == "," else None
+
+    def _between(self, begin: Position, end: Position) -> str:
+        """Return the content between the character at a place and a later place."""
+        lines = [*self._lines[begin.line - 1 : end.line - 1], self._line(end.line)[: end.column - 1]]
+        return " ".join(lines)[begin.column :].strip()
 
     def _open(self, end: Position | None = None) -> list[Position]:
         """Return the brackets that are not closed up to a place, by default up to the end of the text."""
