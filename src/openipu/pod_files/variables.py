@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import yaml
@@ -52,6 +52,7 @@ class Variables:
     unneeded: tuple[str, ...] = ()  # undefined variables that only the twin needs
     vault: str = ""  # text of a vault that is not encrypted yet
     pods: tuple[str, ...] = ()  # text of each pod.yml, which may use variables in options such as ``compose``
+    lacking: Mapping[str, Sequence[str]] = field(default_factory=dict)  # credentials -> names of devices without them
 
     def with_undefined(self, names: Iterable[str], unneeded: Iterable[str]) -> Variables:
         """Return the variables with further undefined ones."""
@@ -67,11 +68,6 @@ class Variables:
     def similar(self, name: str) -> str | None:
         """Return the most similar name of a variable that the files set, None if none is similar."""
         return similar(name, {key for text in self._texts.values() for key in _TOP_KEY.findall(text)} - {name})
-
-    def may_set(self, name: str) -> bool:
-        """Return whether a file sets a variable, or is encrypted and so may set it."""
-        key = re.compile(rf"^[\s\"'{{,]*{name}[\"']?\s*:", re.MULTILINE)
-        return bool(self.encrypted) or any(key.search(text) for text in self.files.values())
 
     def invalid(self, folder: Path) -> Iterator[PodError]:
         """Yield a mistake for each file that is not a mapping in YAML. Its file is relative to that of pod.yml."""

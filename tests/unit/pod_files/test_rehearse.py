@@ -19,6 +19,7 @@ from openipu.pod_files.rehearsal import command, fault_names, inventory, playboo
 from openipu.pod_files.rehearsal.playbook import RehearsalError
 from openipu.pod_files.rehearsal.progress import Progress
 from openipu.pod_files.rehearsal.rehearse import Options, _LockedWriter, rehearse
+from openipu.pod_files.rehearsal.report import Report
 from openipu.pod_files.rehearsal.translation import Translator
 from openipu.pod_files.variables import read as read_variables
 from openipu.process.failures import ProgramError
@@ -103,6 +104,61 @@ def test_connections_of_the_search_for_undefined_variables_are_kept(tmp_path: Pa
     assert writer.translated.variables.undefined["eos_connection"].startswith("group_vars/")
     variables = json.loads((twin.pod / inventory.VARIABLES).read_text())
     assert variables["vault_switch_password"] == "rehearsal"
+
+
+EOS, PDU, ENCRYPTED = (
+    "eos_connection: {password: '{{ my_pw }}'}\n",
+    "pdu_connection: {}\n",
+    "$ANSIBLE_VAULT;1.1;AES256\n61\n",
+)
+
+
+@pytest.mark.parametrize(
+    ("files", "options", "skipped"),
+    [
+        (
+            {"host_vars/tor1.yml": EOS, "host_vars/mgmt9.yml": EOS, "group_vars/pdu.yml": EOS + PDU},
+            "",
+            [
+                "without eos_connection, the real run skips mgmt1",
+                "without pdu_connection, the real run skips pdu1, pdu2",
+            ],
+        ),
+        (
+            {"group_vars/data_switches/login.yml": EOS, "host_vars/pdu2/vault": ENCRYPTED, "group_vars/pdu": ENCRYPTED},
+            "",
+            ["without eos_connection, the real run skips mgmt1", "without pdu_connection, the real run skips pdu1"],
+        ),
+        (
+            {"group_vars/pod64_rack1.yml": EOS, "host_vars/pod64-pdu1.json": '{"nested": {"pdu_connection": {}}}\n'},
+            'shared_inventory: true\ncompose: {pdu_connection: "dict(pdu2=dict())[pod_device]"}\n',
+            ["without pdu_connection, the real run skips pdu1"],
+        ),
+        ({"group_vars/own.yml": EOS + PDU}, "groups: {own: \"pod_kind in ('switch', 'pdu')\"}\n", []),
+        ({"group_vars/all/vault.yml": ENCRYPTED}, "", []),
+    ],
+)
+def test_devices_to_which_no_file_with_credentials_applies_are_skipped(
+    tmp_path: Path, files: dict[str, str], options: str, skipped: list[str]
+) -> None:
+    shutil.copytree(RACK, tmp_path / "rack")
+    shutil.rmtree(tmp_path / "rack/group_vars")
+    path = tmp_path / "rack/pod.yml"
+    path.write_text(path.read_text() + options)
+    for name, text in files.items():
+        file = path.parent / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    twin, pod = Twin(tmp_path / "twin"), load(str(path))
+    translated = inventory.TranslatedPod(pod, read_variables(path.parent), Translator(pod, 16))
+    environment = playbook.guarded_environment(tmp_path / "connections.log")
+    writer = _LockedWriter(twin, False, translated, environment, Progress(lambda _text: None))
+    writer.write(twin.pod, str(twin.folder))
+    runs = [playbook.Run(check, 1.0, True, tmp_path / "log", []) for check in (True, False)]
+    report = Report(pod, translated.translator, *runs, writer.translated.variables, (), (), None, 2.0)
+    assert [line for line in report.not_rehearsed() if "credentials" in line] == [
+        f"credentials: {each}" for each in skipped
+    ]
 
 
 PROGRAM = """

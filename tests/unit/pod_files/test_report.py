@@ -142,41 +142,25 @@ def test_failures_and_defects_have_the_names_of_the_user(report):
     assert cable in found.text()
 
 
-@pytest.mark.parametrize(
-    ("text", "skipped"),
-    [
-        ("# pdu_connection: {}\nother: '{{ hostvars.pdu2.pdu_connection }}'\n", True),
-        ("pdu_connection:\n  username: openipu\n", False),
-        ('{"pdu_connection": {}}\n', False),
-    ],
-)
-def test_changes_that_the_real_run_skips_are_marked(report, text, skipped):
-    variables = Variables({Path("group_vars/pdus.yml"): text, Path("a.yml"): "eos_connection: {}\n"}, (), {})
-    diff = [{"before": {}, "after": {"name": "pdu1"}}]
-    found = report(result("pdu1", changed=True, diff=diff), result("tor1", changed=True), variables=variables)
-    assert [change.skipped for change in found.changes()] == [skipped, False]
+def test_changes_that_the_real_run_skips_are_marked(report):
+    variables = Variables({}, (), {}, lacking={"eos_connection": ["mgmt1"], "pdu_connection": ["pdu1", "pdu3"]})
+    changed = (result(name, changed=True, diff=[{"before": {}, "after": {"name": name}}]) for name in ("pdu1", "pdu2"))
+    found = report(*changed, result("tor1", changed=True), variables=variables)
+    assert {change.host: change.skipped for change in found.changes()} == {"pdu1": True, "pdu2": False, "tor1": False}
     mark = "pdu1 (10.1.3.131): none, because its credentials are missing (twin only: t)"
-    assert (mark in found.text(), "+name: pdu1" in found.text()) == (skipped, not skipped)
-    missing = ["credentials: without pdu_connection, the real run skips pdu1, pdu2"]
-    assert found.not_rehearsed() == (missing if skipped else [])
+    assert (mark in found.text(), "+name: pdu1" in found.text(), "+name: pdu2" in found.text()) == (True, False, True)
+    assert found.not_rehearsed() == [
+        "credentials: without eos_connection, the real run skips mgmt1",
+        "credentials: without pdu_connection, the real run skips pdu1, pdu3",
+    ]
 
 
-def test_unmanaged_devices_need_no_credentials(report, tmp_path):
+def test_unmanaged_devices_are_listed(report, tmp_path):
     shutil.copytree(RACK, tmp_path / "pod")
     path = tmp_path / "pod/pod.yml"
     path.write_text(path.read_text().replace("{name: mgmt1, ", "{name: mgmt1, managed: false, "))
     found = replace(report(result("pdu1"), variables=Variables({}, (), {})), pod=load(str(path))).not_rehearsed()
-    assert found[-3:] == [
-        "unmanaged: mgmt1",
-        "credentials: without eos_connection, the real run skips tor1",
-        "credentials: without pdu_connection, the real run skips pdu1, pdu2",
-    ]
-
-
-def test_encrypted_files_may_have_the_credentials(report):
-    variables = Variables({}, (Path("group_vars/all.yml"),), {})
-    [change] = report(result("pdu1", changed=True), variables=variables).changes()
-    assert not change.skipped
+    assert found == ["unmanaged: mgmt1"]
 
 
 def test_one_connection_outside_loopback_fails_the_rehearsal(report):

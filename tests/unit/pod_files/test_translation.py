@@ -125,7 +125,7 @@ def test_secrets_have_placeholders(tmp_path):
     assert "vault_bmc_password" not in variables.undefined  # only in a comment
     write(folder, tmp_path / "pod")
     assert (tmp_path / "pod/host_vars/pdu1.yml").read_text() == 'pdu_config:\n  contact: "rehearsal"\nx: 1\n'
-    assert not (tmp_path / "pod/group_vars/vault.yml").exists()
+    assert (tmp_path / "pod/group_vars/vault.yml").read_text() == '{"rehearsal_encrypted": true}'
 
 
 def test_secrets_may_have_any_name(tmp_path):
@@ -151,10 +151,13 @@ def test_variables_of_devices_without_credentials_have_placeholders_only(tmp_pat
     folder = tmp_path / "real"
     shutil.copytree(RACK, folder)
     (folder / "group_vars/switches.yml").write_text("eos_config: {ntp_servers: ['{{ my_ntp }}']}\n")
+    path = folder / "pod.yml"
+    path.write_text(path.read_text().replace("{name: mgmt1, ", "{name: mgmt1, managed: false, "))
     write(folder, tmp_path / "pod")
     found = playbook.undefined(tmp_path / "pod/pod.yml", playbook.guarded_environment(tmp_path / "log"))
     assert "vault_pdu_auth_key" in found.examined
     assert found.skipped == ["my_ntp"]
+    assert found.lacking == {"eos_connection": ["tor1"]}  # and not mgmt1, which is unmanaged
     # The twin has credentials, so its switches need a value.
     variables = read_variables(folder).with_undefined(found.examined, found.skipped)
     assert "my_ntp" not in variables.undefined

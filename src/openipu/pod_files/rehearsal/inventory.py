@@ -28,6 +28,7 @@ from openipu.twin.launch.hints import REHEARSAL_VARIABLES
 LEFT_OUT = {"deploy": "roles on hosts", "kubernetes": "Kubernetes"}
 VARIABLES = REHEARSAL_VARIABLES  # file beside the translated pod.yml with the variables that override those of the user
 DRAWING = "rack-report.html"
+ENCRYPTED = "rehearsal_encrypted"  # variable of the hosts to which an encrypted file applies
 _ORIGIN = "rehearsal_pod"  # variable with file and name of the rehearsed POD
 _INLINE = re.compile(r"!vault\s*\|[-+]?\s*\n(?:[ \t]+\S[^\n]*(?:\n|$))+")
 _PLACEHOLDER = "rehearsal"  # value of all secrets
@@ -54,10 +55,13 @@ class TranslatedPod:
         """Write the files into a folder, which is replaced, and return the path of pod.yml. Raises OSError."""
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
+        texts = dict.fromkeys(self.variables.encrypted, json.dumps({ENCRYPTED: True}))
         for path, text in self.variables.files.items():
+            texts[path] = self.translator.text(_INLINE.sub(f'"{_PLACEHOLDER}"\n', text))
+        for path, text in texts.items():
             target = folder / path
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(self.translator.text(_INLINE.sub(f'"{_PLACEHOLDER}"\n', text)))
+            target.write_text(text)
         (folder / "machines.csv").write_text(_machines(self.pod, self.translator))
         path = folder / "pod.yml"
         path.write_text(yaml.safe_dump(_pod(self.pod, self.translator), sort_keys=False, allow_unicode=True))

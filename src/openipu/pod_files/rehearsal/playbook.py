@@ -17,6 +17,7 @@ from typing import Any
 import psutil
 
 from openipu.pod_files import ansible_settings
+from openipu.pod_files.rehearsal.inventory import ENCRYPTED
 from openipu.process.background import STOP_SECONDS
 
 _PACKAGE = Path(__file__).parent
@@ -30,6 +31,7 @@ EXAMINED = {
     "pdu_connection": ("pdu_connection", "pdu_config"),
 }
 EXAMINED_GROUPS = ("switches", "pdus", "controllers")
+_CREDENTIALS = {"eos_connection": "switches", "pdu_connection": "pdus"}  # with the group that needs them
 _EXAMINATION_SECONDS = 600  # maximum duration of the search for undefined variables
 _SHOWN_OUTPUT = 500  # maximum length of unexpected output in a message
 _CABLE_KEYS = ("device", "connector", "port")  # of a finding of openipu.pod.eos_pod_info
@@ -168,14 +170,15 @@ def run(
 
 @dataclass(frozen=True)
 class Undefined:
-    """Names of undefined variables."""
+    """Names of undefined variables, and of devices without credentials."""
 
     examined: Sequence[str] = ()  # in the settings that the preflight checks examine
     skipped: Sequence[str] = ()  # in those of devices without credentials, which have the credentials of the twin
+    lacking: Mapping[str, Sequence[str]] = field(default_factory=dict)  # see ``Variables``
 
 
 def undefined(inventory: Path, environment: Mapping[str, str]) -> Undefined:
-    """Return the undefined variables in the settings of controller, switches and PDUs.
+    """Return the undefined variables in the settings of controller, switches and PDUs, and devices without credentials.
 
     The result is empty if Ansible fails. Then the playbook fails too, with the message. Raises RehearsalError if
     Ansible does not end, or prints something else.
@@ -191,8 +194,9 @@ def undefined(inventory: Path, environment: Mapping[str, str]) -> Undefined:
     program = Path(sys.executable).parent / "ansible"
     command = [str(program), "localhost", "-i", str(inventory), "-m", "ansible.builtin.debug"]
     message = {"examined": f"{{{{ {_queries(skip=True)} }}}}", "every": f"{{{{ {_queries(skip=False)} }}}}"}
+    lacking = {name: f"{{{{ {_lacking(name, group)} }}}}" for name, group in _CREDENTIALS.items()}
     with subprocess.Popen(  # noqa: S603  ansible of this environment
-        [*command, "-a", json.dumps({"msg": message})],
+        [*command, "-a", json.dumps({"msg": message | {"lacking": lacking}})],
         cwd=inventory.parent,
         env={**environment, **settings},
         stdin=subprocess.DEVNULL,
@@ -215,6 +219,7 @@ def undefined(inventory: Path, environment: Mapping[str, str]) -> Undefined:
     try:
         found = json.loads(output.partition("=> ")[2])["msg"]
         examined, every = ([each["name"] for each in found[key]] for key in ("examined", "every"))
+        lacking = {name: names for name, names in found["lacking"].items() if names}
     except (ValueError, LookupError, TypeError):
         printed = " ".join((output + errors).split())[-_SHOWN_OUTPUT:]
         raise RehearsalError(
@@ -224,6 +229,7 @@ def undefined(inventory: Path, environment: Mapping[str, str]) -> Undefined:
     return Undefined(
         [name for name in examined if name.isidentifier()],
         [name for name in every if name.isidentifier() and name not in examined],
+        lacking,
     )
 
 
@@ -235,6 +241,12 @@ def _queries(skip: bool) -> str:
         + (f", having='{having}')" if having and skip else ")")
         for having, terms in EXAMINED.items()
     )
+
+
+def _lacking(name: str, group: str) -> str:
+    """Return the expression for the devices of a group that neither have a variable nor an encrypted file."""
+    without = "".join(f" | reject('ansible.builtin.contains', '{each}')" for each in (name, ENCRYPTED))
+    return f"groups['{group}'] | map('extract', hostvars){without} | map(attribute='pod_device') | list"
 
 
 def _stop(pid: int) -> None:

@@ -121,6 +121,7 @@ class _LockedWriter:
         with self.progress.phase("Searching for undefined variables"):
             found = playbook.undefined(path, self.environment)
         more = self.translated.variables.with_undefined(found.examined, found.skipped)
+        more = dataclasses.replace(more, lacking=found.lacking)
         self.translated = dataclasses.replace(self.translated, variables=more)
         self.translated.write_extra_variables(folder, state)
         return path

@@ -121,7 +121,7 @@ class Report:
     def changes(self) -> list[Change]:
         """Return the changes of the real run: those that the real POD will see, unless they are ``skipped``."""
         addresses = {device.name: device.addresses.get(device.reached_by, "") for device in self.pod.devices}
-        skipped = {name for names in self._without_credentials().values() for name in names}
+        skipped = {name for names in self.variables.lacking.values() for name in names}
         return [
             Change(
                 phase.name,
@@ -169,17 +169,9 @@ class Report:
             found.append(f"unmanaged: {', '.join(unmanaged)}")
         found += [
             f"credentials: without {variable}, the real run skips {', '.join(names)}"
-            for variable, names in self._without_credentials().items()
+            for variable, names in self.variables.lacking.items()
         ]
         return found
-
-    def _without_credentials(self) -> dict[str, list[str]]:
-        """Return the names of the devices that the real run skips, by the variable that is missing."""
-        devices = {
-            "eos_connection": [each.name for rack in self.pod.racks for each in rack.switches if each.managed],
-            "pdu_connection": [each.name for rack in self.pod.racks for each in rack.pdus if each.managed],
-        }
-        return {name: found for name, found in devices.items() if found and not self.variables.may_set(name)}
 
     def text(self) -> str:
         """Return the report as text."""
