@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Tokens of the real Keystone in a keyring: tasks share one login, and a revoked token is replaced."""
+"""Tokens of the real Keystone in a keyring: tasks share one login, and a rejected token is replaced."""
 
 from __future__ import annotations
 
@@ -9,19 +9,16 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
-from openstack.connection import Connection
 
 from tests import ROOT
 from tests.openstack import cached_tokens
-from tests.openstack.neutron_pod import AccessLog
 from tools.openstack.site import ADMIN_CLOUD
 
 pytestmark = pytest.mark.timeout(600)
-
-LOGIN = "POST /v3/auth/tokens "
 
 
 class Keyring:
@@ -52,8 +49,17 @@ class Keyring:
 
     def token(self) -> str:
         """Return the only token in the file."""
+        return str(self._login()["auth_token"])
+
+    def replace_token(self, token: str) -> None:
+        """Write another token into the file."""
+        (section, name, *_value) = self.file.read_text().splitlines()
+        value = base64.b64encode(json.dumps({**self._login(), "auth_token": token}).encode()).decode()
+        self.file.write_text(f"{section}\n{name} {value}\n")
+
+    def _login(self) -> dict[str, Any]:
         (value,) = "".join(self.file.read_text().split()).split("=", 1)[1:]
-        return str(json.loads(base64.b64decode(value))["auth_token"])
+        return dict(json.loads(base64.b64decode(value)))
 
 
 @pytest.fixture
@@ -61,29 +67,23 @@ def keyring(cloud: Path, tmp_path: Path) -> Keyring:
     return Keyring(tmp_path)
 
 
-@pytest.fixture
-def logins(cloud: Path) -> AccessLog:
-    return AccessLog(cloud / "log" / "keystone-access.log")
-
-
 @pytest.mark.parametrize("fast", [True, False])
-def test_playbooks_share_one_login(keyring: Keyring, logins: AccessLog, fast: bool) -> None:
-    with logins.requests() as first:
-        output = keyring.play(fast)
-    assert [request for request in first if request.startswith(LOGIN)] == [f"{LOGIN}HTTP/1.1"]
-    with logins.requests() as second:
-        output += keyring.play(fast)
-    assert [request for request in second if request.startswith("POST ")] == []
+def test_playbooks_share_one_login(keyring: Keyring, fast: bool) -> None:
+    """A login stores another token, so the same one shows that there was none. Other clients log in meanwhile."""
+    output = keyring.play(fast)
+    token = keyring.token()
+    output += keyring.play(fast)
+    assert keyring.token() == token
     assert keyring.file.stat().st_mode & 0o777 == 0o600
-    assert keyring.token() not in output
+    assert token not in output
 
 
-def test_a_revoked_token_is_replaced(admin: Connection, keyring: Keyring, logins: AccessLog) -> None:
+def test_a_rejected_token_is_replaced(keyring: Keyring) -> None:
+    """Neutron accepts a revoked token for some minutes, so this one is unknown to Keystone."""
     keyring.play(fast=True)
-    revoked = keyring.token()
-    answer = admin.identity.delete("/auth/tokens", headers={"X-Subject-Token": revoked})
-    assert answer.status_code == 204
-    with logins.requests() as found:
-        keyring.play(fast=True)
-    assert len([request for request in found if request.startswith(LOGIN)]) == 1
-    assert keyring.token() != revoked
+    keyring.replace_token("unknown")
+    keyring.play(fast=True)
+    token = keyring.token()
+    assert token != "unknown"
+    keyring.play(fast=True)
+    assert keyring.token() == token
