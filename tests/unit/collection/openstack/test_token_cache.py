@@ -15,6 +15,7 @@ import pytest
 from ansible_collections.openipu.pod.plugins.module_utils.openstack.common.client import Cloud, CloudError
 from keyring.errors import KeyringLocked
 from keyrings.alt.file import PlaintextKeyring
+from openstack.config import loader
 
 from tests.unit.collection.openstack.cloud_server import CloudServer
 
@@ -36,6 +37,8 @@ def stored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     backend.file_path = str(tmp_path / TOKENS)
     keyring.set_keyring(backend)
     monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(tmp_path / "clouds.yaml"))
+    # Early releases add the file to this list, for the whole process.
+    monkeypatch.setattr(loader, "CONFIG_FILES", list(loader.CONFIG_FILES))
     yield tmp_path / TOKENS
     keyring.set_keyring(before)
 
