@@ -240,7 +240,7 @@ def test_starting_stopping_and_waiting(
     assert (planned_stop["changed"], planned_stop["run"]["state"]) == (True, "running")
     assert (stopped["changed"], stopped["run"]["state"]) == (True, "stopped")
     assert (second_stop["changed"], second_stop["run"]["state"]) == (False, "stopped")
-    assert missing["msg"] == "Cannot test cluster 'nope': it does not exist. Create it first."
+    assert missing["msg"] == "Cannot test cluster 'nope': it does not exist. Check its id, or create it first."
     assert timed_out["failed"]
     assert timed_out["msg"] == (
         "Cannot wait for the test of cluster 'cl0': it is still running after 1 seconds. Check it with "

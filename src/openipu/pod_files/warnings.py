@@ -30,18 +30,13 @@ def warnings(pod: model.Pod) -> list[Mistake]:
     racks: list[Block] = top["racks"]
     found = sorted((*_unknown_models(pod, racks), *_divided_bonds(pod, racks)), key=_place)
     folder = Path(pod.file).parent
-    return [
-        *(Mistake.of(each) for each in (*found, *_examples(pod))),
-        *_unknown_owners(pod, top, folder),
-        *of_variables(folder),
-    ]
-
-
-def _unknown_owners(pod: model.Pod, top: Block, folder: Path) -> list[Mistake]:
+    of_pod = [Mistake.of(each) for each in (*found, *_examples(pod))]
     try:
-        return [Mistake.below(folder, each) for each in unknown_owners.found(pod, top, variables.read(folder))]
+        files = variables.read(folder)
+        owners = [Mistake.below(folder, each) for each in unknown_owners.found(pod, top, files)]
     except OSError:
-        return []  # as in ``of_variables``
+        return of_pod  # as in ``of_variables``
+    return [*of_pod, *owners, *_of_files(folder, files)]
 
 
 def _place(error: PodError) -> tuple[int, int]:
@@ -54,6 +49,11 @@ def of_variables(folder: Path) -> list[Mistake]:
         files = variables.read(folder)
     except OSError:
         return []
+    return _of_files(folder, files)
+
+
+def _of_files(folder: Path, files: variables.Variables) -> list[Mistake]:
+    """Return the warnings about the names and values in files of variables."""
     values = variable_values.invalid((folder / path).absolute() for path in files.files)
     return [Mistake.below(folder, each) for each in (*files.mistyped(variable_values.role_variables()), *values)]
 

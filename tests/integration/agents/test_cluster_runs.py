@@ -222,7 +222,7 @@ def test_invalid_requests(make_server: Any) -> None:
     with pytest.raises(grpc.RpcError) as unknown:
         server.admin.StartClusterTest(admin.StartClusterTestRequest(cluster_id="nope"), timeout=10)
     assert unknown.value.code() is grpc.StatusCode.NOT_FOUND
-    assert unknown.value.details() == "Cannot test cluster 'nope': it does not exist. Create it first."
+    assert unknown.value.details() == "Cannot test cluster 'nope': it does not exist. Check its id, or create it first."
     with pytest.raises(grpc.RpcError) as odd:
         server.admin.StartClusterTest(admin.StartClusterTestRequest(cluster_id="cl0", tests=[99]), timeout=10)
     assert odd.value.code() is grpc.StatusCode.INVALID_ARGUMENT

@@ -52,8 +52,23 @@ class Cli:
         """Return the single error line of a command that fails."""
         done = self(line, *more, status=1, **environment)
         assert done.stdout == ""
-        assert done.stderr.count("\n") == 1 and done.stderr.endswith((".\n", "?\n")), done.stderr
+        assert done.stderr.count("\n") == 1 and done.stderr.endswith(".\n"), done.stderr
         return done.stderr.rstrip("\n")
+
+    def failed_on_terminal(self, line: str) -> str:
+        """Return the single error line of a command that fails, as a person sees it."""
+        program, *arguments = line.split()
+        own, terminal = os.openpty()
+        try:
+            command = [str(BIN / program), *arguments]
+            done = subprocess.run(command, stderr=terminal, timeout=60, cwd=self.home, env=self.environment)
+            os.close(terminal)
+            text = os.read(own, 1 << 16).decode()
+        finally:
+            os.close(own)
+        assert done.returncode == 1
+        assert text.count("\n") == 1, text
+        return text.rstrip("\r\n")
 
     @property
     def conf(self) -> Path:

@@ -100,19 +100,21 @@ def test_errors_contain_the_reason(pod: Cli, line: str, reason: str) -> None:
     ],
 )
 def test_an_unknown_id_lists_the_known_ones(pod: Cli, line: str, end: str) -> None:
-    assert pod.failed(line).endswith(end)
+    assert pod.failed_on_terminal(line).endswith(end)
+    assert pod.failed(line).endswith(" does not exist.")  # programs get the line of the controller
 
 
 def test_an_unknown_partition_suggests_a_similar_one(pod: Cli) -> None:
     pod.out("vipu create partition vision --size 4 --allocation a --no-wait")
     for command in ("get partition vison", "remove partition vison", "reset partition vison"):
-        assert pod.failed(f"vipu {command}").endswith("partition 'vison' does not exist. Did you mean 'vision'?")
+        line = pod.failed_on_terminal(f"vipu {command}")
+        assert line.endswith("partition 'vison' does not exist. Did you mean 'vision'?")
     pod.out("vipu remove partition vision")
 
 
 def test_without_a_list_of_ids_the_message_is_that_of_the_controller(serve: Callable[..., int], tmp_path: Path) -> None:
     port = serve(aborting(grpc.StatusCode.NOT_FOUND, "partition 'p' does not exist."))
-    assert Cli(tmp_path, f"127.0.0.1:{port}").failed("vipu remove partition p") == (
+    assert Cli(tmp_path, f"127.0.0.1:{port}").failed_on_terminal("vipu remove partition p") == (
         "remove partition (p): failed: partition 'p' does not exist."
     )
 

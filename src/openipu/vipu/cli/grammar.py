@@ -76,13 +76,19 @@ def run(session: Session, ctx: click.Context, function: Callable[[], Any]) -> No
         try:
             function()
         except VipuError as error:
-            hint = _known_ids(session, ctx) if error.code == "NOT_FOUND" and not session.json else ""
+            wanted = error.code == "NOT_FOUND" and not session.json and _is_terminal()
+            hint = _known_ids(session, ctx) if wanted else ""
             session.fail(error.message, error.error_code, error.code, hint)
         except (ConfigError, VipuCommandError) as error:
             session.fail(str(error), error.error_code)
         else:
             return
     ctx.exit(1)
+
+
+def _is_terminal() -> bool:
+    """Return whether a person reads the errors. Programs such as the modules compare the line of the controller."""
+    return click.get_text_stream("stderr").isatty()
 
 
 def _known_ids(session: Session, ctx: click.Context) -> str:

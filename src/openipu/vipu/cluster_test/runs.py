@@ -98,7 +98,7 @@ class Runs:
         try:
             cluster = state.clusters.get(cluster_id)
             if cluster is None:
-                raise RuleViolation(Code.NOT_FOUND, "it does not exist. Create it first")
+                raise RuleViolation(Code.NOT_FOUND, "it does not exist. Check its id, or create it first")
             if self.cluster_under_test:
                 raise RuleViolation(
                     Code.FAILED_PRECONDITION,

@@ -208,6 +208,7 @@ def test_a_hint_has_at_most_twenty_ids(
         raise VipuError(f"partition 'none' does not exist{stop}", "NOT_FOUND")
 
     monkeypatch.setattr(Session, "call", call)
+    monkeypatch.setattr(grammar, "_is_terminal", lambda: True)
     monkeypatch.setattr(listing, "ids", lambda *_: [f"p{number}" for number in range(count)])
     line = CliRunner().invoke(vipu, ["get", "partition", "none", *arguments]).stderr
     assert line.startswith("get partition (none): failed: partition 'none' does not exist.")
@@ -220,6 +221,7 @@ def test_many_ids_are_not_compared(monkeypatch: pytest.MonkeyPatch, count: int, 
         raise VipuError("partition 'p17x' does not exist.", "NOT_FOUND")
 
     monkeypatch.setattr(Session, "call", call)
+    monkeypatch.setattr(grammar, "_is_terminal", lambda: True)
     monkeypatch.setattr(listing, "ids", lambda *_: [f"p{number}" for number in range(count)])
     assert CliRunner().invoke(vipu, ["get", "partition", "p17x"]).stderr.endswith(f"{end}\n")
 
@@ -237,6 +239,7 @@ def test_a_hint_needs_one_list_at_most(monkeypatch: pytest.MonkeyPatch, fails: b
         return getattr(contract.admin, f"{method}Reply")()
 
     monkeypatch.setattr(Session, "call", call)
+    monkeypatch.setattr(grammar, "_is_terminal", lambda: True)
     line = CliRunner().invoke(vipu_admin, ["create", "allocation", "a", "--cluster", "c", "--agents", "ag1"]).stderr
     assert line == "create allocation (a): failed: cluster 'c' does not exist.\n"
     assert lists == [("ListClusters", grammar.LIST_SECONDS)]
