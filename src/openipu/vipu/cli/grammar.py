@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -88,7 +89,7 @@ def run(session: Session, ctx: click.Context, function: Callable[[], Any]) -> No
 
 def _is_terminal() -> bool:
     """Return whether a person reads the errors. Programs such as the modules compare the line of the controller."""
-    return click.get_text_stream("stderr").isatty()
+    return sys.stderr.isatty()
 
 
 def _known_ids(session: Session, ctx: click.Context) -> str:
